@@ -187,8 +187,10 @@ command_destroy()
 
 known_name()
 {
-    all_names | grep -qxF -- "$1" ||
-        die "no process is named $1; there are: $(all_names | tr '\n' ' ')"
+    local names
+    names=$(all_names)
+    [[ $'\n'$names$'\n' == *$'\n'"$1"$'\n'* ]] ||
+        die "no process is named $1; there are: ${names//$'\n'/ }"
 }
 
 # No lock: a test may kill one process while another is being started.
@@ -220,6 +222,7 @@ command_start()
     lock_home
     if proc_alive "$name"; then
         say "running   $name ($(address_of "$name"))"
+        return
     elif is_server "$name"; then
         "${name}_start"
     else

@@ -16,11 +16,10 @@ kafka_java()
 # A java of version 17 or newer?
 java_good()
 {
-    local java major
+    local java text
     java=$(kafka_java) || return 1
-    major=$("$java" -version 2>&1 |
-        sed -nE 's/.*version "([0-9]+)[^"]*".*/\1/p' | head -n 1)
-    [[ $major =~ ^[0-9]+$ ]] && ((major >= 17))
+    text=$("$java" -version 2>&1) || return 1
+    [[ $text =~ version\ \"([0-9]+) ]] && ((BASH_REMATCH[1] >= 17))
 }
 
 kafka_libs()
@@ -105,6 +104,10 @@ share.coordinator.state.topic.min.isr=1
 # an executor that dies must be replaced within three seconds
 group.initial.rebalance.delay.ms=0
 group.min.session.timeout.ms=1000
+
+# after a kill -9 the broker registers again only when its old session is over
+broker.session.timeout.ms=3000
+broker.heartbeat.interval.ms=500
 
 # a small machine
 num.network.threads=2

@@ -41,8 +41,8 @@ port_listening()
     local hex
     printf -v hex '%04X' "$1"
     # local address, remote address, state 0A = LISTEN
-    cat /proc/net/tcp /proc/net/tcp6 2>/dev/null |
-        grep -qE "^ *[0-9]+: [0-9A-F]+:$hex [0-9A-F]+:[0-9A-F]+ 0A "
+    grep -qsE "^ *[0-9]+: [0-9A-F]+:$hex [0-9A-F]+:[0-9A-F]+ 0A " \
+        /proc/net/tcp /proc/net/tcp6
 }
 
 # port_reserved PORT: by another home that still exists?
