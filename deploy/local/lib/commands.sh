@@ -116,6 +116,15 @@ command_env()
     )
 }
 
+log_names()
+{
+    local f
+    for f in "$TOC_HOME"/log/*.log; do
+        f=${f##*/}
+        printf '%s ' "${f%.log}"
+    done
+}
+
 command_logs()
 {
     local name=${1:-}
@@ -124,7 +133,7 @@ command_logs()
     if [[ -n $name ]]; then
         files=("$(log_of "$name")")
         [[ -f ${files[0]} && $name != */* ]] ||
-            die "no log of $name; there are: $(cd "$TOC_HOME/log" && ls | sed 's/\.log$//' | tr '\n' ' ')"
+            die "no log of $name; there are: $(log_names)"
     else
         files=("$TOC_HOME"/log/*.log)
     fi

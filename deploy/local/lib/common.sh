@@ -140,6 +140,8 @@ lock_home()
         say "another toc command works on $TOC_HOME, waiting for it"
         flock -w 600 9 || die "it did not end within 10 minutes"
     fi
+    [[ $TOC_HOME/.lock -ef /dev/fd/9 ]] ||
+        die "$TOC_HOME was removed meanwhile: run this again"
 }
 
 unlock_home()

@@ -50,14 +50,27 @@ kafka_fetch()
     exec 8>&-
 }
 
+# Maven keeps its files in the home that the system knows for this user; in a
+# container there may be none.
+kafka_maven_options()
+{
+    local home
+    home=$(getent passwd "$EUID" | cut -d: -f6) || true
+    if [[ ! -w $home ]]; then
+        printf -- '-Dmaven.repo.local=%s\n' "$TOC_CACHE/maven"
+    fi
+}
+
 kafka_fetch_locked()
 {
     local libs=$1 work
+    local -a options
+    mapfile -t options < <(kafka_maven_options)
     work=$(mktemp -d -- "$TOC_CACHE/kafka.XXXXXX") || return 1
     # Maven gets a copy of the pom: it must write nothing into the checkout
     if cp -- "$LOCAL_DIR/kafka/pom.xml" "$work/" &&
         (cd -- "$work" && timeout 900 mvn -q -B dependency:copy-dependencies \
-            -DoutputDirectory=libs) &&
+            -DoutputDirectory=libs ${options[@]+"${options[@]}"}) &&
         [[ -f $work/libs/kafka_2.13-$KAFKA_VERSION.jar ]]; then
         chmod -R a+rX -- "$work/libs"
         mv -T -- "$work/libs" "$libs"

@@ -28,8 +28,6 @@ apt_run()
 {
     local -a as_root=()
     if ((EUID != 0)); then
-        command -v sudo >/dev/null ||
-            die "not root and no sudo: install them yourself, then run again"
         as_root=(sudo)
     fi
     "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
@@ -50,7 +48,10 @@ packages_install()
     fi
     say "installing Debian packages: ${missing[*]}"
     if ((EUID != 0)); then
-        sudo -v || die "sudo refused: install them yourself, then run again"
+        command -v sudo >/dev/null ||
+            die "neither root nor sudo: install them, then run this again"
+        # asks for the password now, not while its output is in the log
+        sudo -v || die "sudo refused: install them, then run this again"
     fi
     if ! run_shown "apt-get install" "$log" apt_run install "${missing[@]}"; then
         say "refreshing the list of packages"
