@@ -10,7 +10,7 @@ command_up()
     settings_load
     ports_load
     say "toc: cluster in $TOC_HOME"
-    trap 'warn "interrupted; toc down stops what was started"; exit 1' INT TERM
+    trap interrupted INT TERM
     if [[ -n $OPT_SERVERS_ONLY ]]; then
         packages_install server
     else
@@ -23,6 +23,7 @@ command_up()
         roles_up
     fi
     unlock_home
+    trap - INT TERM
     say "up in $(seconds_since "$began") s"
     if [[ -n $OPT_SERVERS_ONLY ]]; then
         say "next: eval \"\$($(quote "$LOCAL_DIR/toc") env$(home_option))\""

@@ -102,20 +102,37 @@ alive_end()
 }
 
 # run_shown WHAT LOG COMMAND...: run a long command with its output in LOG,
-# show that it is alive, return its code.
+# show that it is alive, return its code. It is a process group of its own, so
+# that an interrupt can end all of it.
+RUN_GROUP=
+
+interrupted()
+{
+    trap '' INT TERM
+    alive_end
+    if [[ -n $RUN_GROUP ]]; then
+        kill -TERM -- "-$RUN_GROUP" 2>/dev/null || true
+    fi
+    die "interrupted; toc down stops what was started"
+}
+
 run_shown()
 {
     local what=$1 log=$2 pid rc=0 start
     shift 2
     start=$(now_ms)
     alive_begin
+    set -m
     "$@" </dev/null >>"$log" 2>&1 9>&- &
     pid=$!
+    set +m
+    RUN_GROUP=$pid
     while kill -0 "$pid" 2>/dev/null; do
         alive_tick "$what" $(($(now_ms) - start))
         sleep 0.1
     done
     wait "$pid" || rc=$?
+    RUN_GROUP=
     alive_end
     return "$rc"
 }

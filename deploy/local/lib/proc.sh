@@ -50,6 +50,19 @@ proc_alive()
     PROC_SINCE=$since
 }
 
+# Closes all but 0, 1 and 2: the lock of the home, and pipes of a caller that
+# waits for their end.
+close_inherited()
+{
+    local fd
+    for fd in "/proc/$BASHPID/fd"/*; do
+        fd=${fd##*/}
+        if ((fd > 2)); then
+            eval "exec $fd>&-"
+        fi
+    done
+}
+
 # proc_start NAME DIR COMMAND...: NAME must not be running
 proc_start()
 {
@@ -59,11 +72,12 @@ proc_start()
     printf -- '---- %s: toc starts %s\n' "$(date -u +%FT%TZ)" "$name" \
         >>"$(log_of "$name")"
     # setsid: no terminal, no hang-up. The shell makes background commands
-    # ignore INT and QUIT; servers want them back. 9 is the lock of the home.
+    # ignore INT and QUIT; servers want them back.
     (
         cd -- "$dir" || exit 1
+        close_inherited
         exec setsid env --default-signal=INT,QUIT "$@"
-    ) </dev/null >>"$(log_of "$name")" 2>&1 9>&- &
+    ) </dev/null >>"$(log_of "$name")" 2>&1 &
     pid=$!
     disown "$pid"
     ticks=$(start_ticks "$pid") || ticks=0
