@@ -3,8 +3,8 @@
  * version V is due, and this is how to call"; it decides nothing.
  *
  * Encoding appends one batch to a buffer; decoding checks everything (a
- * message may come from a newer version, or be garbage) and borrows from the
- * arena.
+ * message may come from a newer version, or be garbage; an id that does not
+ * begin as its key's hash is garbage too) and borrows from the arena.
  */
 #ifndef TOC_MODEL_HINT_H
 #define TOC_MODEL_HINT_H
@@ -20,9 +20,11 @@
 #define TOC_HINTS_PER_MESSAGE_MAX 256
 
 struct toc_hint {
-    struct toc_task task; /* state, lock and latest attempt are not carried */
-    bool has_payload;     /* false: the claim must read the row */
-    uint32_t sched_node;  /* who hinted */
+    /* State, lock and latest attempt are not carried: decoded, the state is
+     * INIT and key_hash is worked out from the key. */
+    struct toc_task task;
+    bool has_payload;    /* false: the claim must read the row */
+    uint32_t sched_node; /* who hinted */
 };
 
 void toc_hint_encode(const struct toc_hint *hints, size_t n,
