@@ -1,0 +1,60 @@
+/*
+ * A role's process from start to stop: signals, limits, readiness.
+ *
+ *     app = toc_app_new(clk);                 first thing in main
+ *     ... settings, log, backends, threads ...
+ *     toc_app_ready_set(app, "store", true);
+ *     toc_app_wait_stop(app);                 main sleeps here
+ *     ... stop in reverse order ...
+ *     toc_app_free(app);
+ *
+ * toc_app_new blocks SIGTERM and SIGINT in the calling thread (so in all that
+ * it starts later, the libraries' included) and one thread takes them: the
+ * first asks for a stop, the second ends the process at once by its default
+ * action (a shell shows 143 or 130). SIGPIPE is ignored, and the limit of open
+ * files raised as far as the system allows.
+ *
+ * Ready is who has at least one check, whose checks all hold, and who is not
+ * stopping. A check set with toc_app_ready_for is a heartbeat: it fails by
+ * itself when its loop no longer comes by.
+ *
+ * Threads: any, but new and free (main). Locks: its own, a leaf; it is not
+ * held while on_stop runs. Only toc_app_wait_stop blocks.
+ */
+#ifndef TOC_APP_APP_H
+#define TOC_APP_APP_H
+
+#include "common/base/buf.h"
+#include "common/clock/clock.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define TOC_APP_CHECKS_MAX 16
+
+struct toc_app;
+
+typedef void toc_app_stop_fn(void *arg);
+
+struct toc_app *toc_app_new(const struct toc_clock *clk);
+/* Ends the signal thread and sets the signals back to what they were. NULL is
+ * fine. */
+void toc_app_free(struct toc_app *app);
+
+/* Called once, when the stop is asked for, by the thread that asks; at once
+ * when that has been. It must not block for long: the second signal waits. */
+void toc_app_on_stop(struct toc_app *app, toc_app_stop_fn *fn, void *arg);
+/* Asks for the stop from inside, as a signal would; why goes to the log. */
+void toc_app_request_stop(struct toc_app *app, const char *why);
+bool toc_app_stopping(struct toc_app *app);
+void toc_app_wait_stop(struct toc_app *app);
+
+/* check: static text. A check exists from its first mention. */
+void toc_app_ready_set(struct toc_app *app, const char *check, bool ok);
+/* Holds for the next ms milliseconds, unless said again. */
+void toc_app_ready_for(struct toc_app *app, const char *check, int64_t ms);
+bool toc_app_ready(struct toc_app *app);
+/* Appends "store=ok loader=failed stopping=no", for health and status. */
+void toc_app_ready_text(struct toc_app *app, struct toc_buf *out);
+
+#endif
