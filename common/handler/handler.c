@@ -434,7 +434,7 @@ enum toc_status
 toc_handler_start(const struct toc_handler_options *options,
                   struct toc_handler **ret_handler, struct toc_error *reterr)
 {
-    struct toc_handler *handler = TOC_NEW(struct toc_handler);
+    struct toc_handler *handler = TOC_NEW(struct toc_handler), *before;
     enum toc_status st;
 
     handler->on_timeout = options->on_timeout;
@@ -452,13 +452,15 @@ toc_handler_start(const struct toc_handler_options *options,
     }
     add_services(handler, options);
     start_pools(handler, options);
+    before = *ret_handler;
+    *ret_handler = handler; /* the first call may come before start returns */
     st = toc_rpc_server_start(handler->server, reterr);
     if (st != TOC_OK) {
+        *ret_handler = before;
         handler_free(handler);
         return st;
     }
     toc_rpc_server_serving(handler->server, true);
-    *ret_handler = handler;
     return TOC_OK;
 }
 

@@ -84,6 +84,8 @@ struct toc_handler_options {
 };
 
 struct toc_handler;
+/* *ret_handler is set before the first call comes in, so that handlers may read
+ * it from where it was put. */
 TOC_MUST_CHECK enum toc_status toc_handler_start(
     const struct toc_handler_options *options, struct toc_handler **ret_handler,
     struct toc_error *reterr);
