@@ -21,8 +21,11 @@
 
 typedef const TTest *toc_check_test;
 
+/* Each test must end by the signal (0: must return). Tests that must die are
+ * left out when tests do not run in processes of their own. */
 static inline int
-toc_check_run(const char *name, const toc_check_test *tests, size_t n)
+toc_check_run_signal(const char *name, const toc_check_test *tests, size_t n,
+                     int signal)
 {
     Suite *suite = suite_create(name);
     TCase *tcase = tcase_create(name);
@@ -30,13 +33,20 @@ toc_check_run(const char *name, const toc_check_test *tests, size_t n)
     int failed;
 
     for (size_t i = 0; i < n; i++)
-        tcase_add_test(tcase, tests[i]);
+        tcase_add_test_raise_signal(tcase, tests[i], signal);
     tcase_set_timeout(tcase, 60);
-    suite_add_tcase(suite, tcase);
+    if (signal == 0 || srunner_fork_status(runner) == CK_FORK)
+        suite_add_tcase(suite, tcase);
     srunner_run_all(runner, CK_ENV);
     failed = srunner_ntests_failed(runner);
     srunner_free(runner);
     return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+static inline int
+toc_check_run(const char *name, const toc_check_test *tests, size_t n)
+{
+    return toc_check_run_signal(name, tests, n, 0);
 }
 
 #define TOC_CHECK_MAIN(name, ...)                                          \
