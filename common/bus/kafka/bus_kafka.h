@@ -20,9 +20,9 @@ struct toc_bus_kafka_options {
 };
 
 struct toc_bus_kafka;
-TOC_MUST_CHECK enum toc_status
-toc_bus_kafka_open(const struct toc_bus_kafka_options *options,
-                   struct toc_bus_kafka **ret_bus, struct toc_error *reterr);
+TOC_MUST_CHECK enum toc_status toc_bus_kafka_open(
+    const struct toc_bus_kafka_options *options, struct toc_bus_kafka **ret_bus,
+    struct toc_error *reterr);
 /* Messages not yet reported are reported as TOC_CANCELLED. */
 void toc_bus_kafka_close(struct toc_bus_kafka *bus);
 struct toc_bus *toc_bus_kafka_port(struct toc_bus_kafka *bus);
@@ -39,13 +39,12 @@ struct toc_consumer_kafka_options {
 };
 
 struct toc_consumer_kafka;
-TOC_MUST_CHECK enum toc_status
-toc_consumer_kafka_open(const struct toc_consumer_kafka_options *options,
-                        struct toc_consumer_kafka **ret_consumer,
-                        struct toc_error *reterr);
+TOC_MUST_CHECK enum toc_status toc_consumer_kafka_open(
+    const struct toc_consumer_kafka_options *options,
+    struct toc_consumer_kafka **ret_consumer, struct toc_error *reterr);
 /* Commits what is marked, leaves the group. */
 void toc_consumer_kafka_close(struct toc_consumer_kafka *consumer);
-struct toc_bus_consumer *
-toc_consumer_kafka_port(struct toc_consumer_kafka *consumer);
+struct toc_bus_consumer *toc_consumer_kafka_port(
+    struct toc_consumer_kafka *consumer);
 
 #endif

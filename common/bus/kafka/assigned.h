@@ -1,0 +1,45 @@
+/*
+ * Which partitions are ours, what was handed out of each, and what of that is
+ * decided. It is what keeps a committed offset from going back, or over
+ * something undecided: a mark counts only for a partition that is assigned,
+ * only within what was handed out since then, and only upwards.
+ *
+ * Pure: no I/O. Ownership: the consumer. Threads: one at a time.
+ */
+#ifndef TOC_BUS_KAFKA_ASSIGNED_H
+#define TOC_BUS_KAFKA_ASSIGNED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct toc_kafka_part {
+    int16_t topic;
+    int32_t partition;
+    int64_t first;  /* offset handed out first; -1: none yet */
+    int64_t next;   /* behind what was handed out last */
+    int64_t marked; /* everything below is decided; -1: nothing yet */
+};
+
+struct toc_kafka_assigned {
+    struct toc_kafka_part *parts; /* sorted by topic, partition */
+    size_t n, cap;
+};
+
+void toc_kafka_assigned_done(struct toc_kafka_assigned *assigned);
+/* Anew also when it is there: what was before counts no more. */
+void toc_kafka_assigned_add(struct toc_kafka_assigned *assigned, int16_t topic,
+                            int32_t partition);
+void toc_kafka_assigned_remove(struct toc_kafka_assigned *assigned,
+                               int16_t topic, int32_t partition);
+struct toc_kafka_part *toc_kafka_assigned_find(
+    const struct toc_kafka_assigned *assigned, int16_t topic,
+    int32_t partition);
+/* A message is about to be handed out; false: the partition is not ours. */
+bool toc_kafka_assigned_take(struct toc_kafka_assigned *assigned, int16_t topic,
+                             int32_t partition, int64_t offset);
+/* False: the mark does not count. */
+bool toc_kafka_assigned_mark(struct toc_kafka_assigned *assigned, int16_t topic,
+                             int32_t partition, int64_t next_offset);
+
+#endif
