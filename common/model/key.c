@@ -85,7 +85,7 @@ bit_of(const struct toc_task_id *id, size_t bit)
 {
     if (bit >= 8 * sizeof id->b)
         return 0;
-    return (id->b[sizeof id->b - 1 - bit / 8] >> (bit % 8)) & 1u;
+    return (unsigned)id->b[sizeof id->b - 1 - bit / 8] >> bit % 8 & 1u;
 }
 
 char *
