@@ -35,8 +35,7 @@ struct toc_task_id {
 #define TOC_TASK_ID_TEXT_MAX 27 /* 26 characters and the NUL */
 
 struct toc_key_hash toc_key_hash_of(struct toc_str biz_type,
-                                    struct toc_str biz_id,
-                                    struct toc_str name);
+                                    struct toc_str biz_id, struct toc_str name);
 /* The hash with only its first 6 bytes set: where a business id begins. */
 struct toc_key_hash toc_key_hash_biz(struct toc_str biz_type,
                                      struct toc_str biz_id);
@@ -47,8 +46,7 @@ struct toc_task_id toc_task_id_make(struct toc_key_hash hash, int64_t slot_ms,
 /* The low 48 bits of the slot at which the task was first stored: for a slot
  * that is not parked, the slot itself. */
 int64_t toc_task_id_first_slot(struct toc_task_id id);
-char *toc_task_id_format(struct toc_task_id id,
-                         char dst[TOC_TASK_ID_TEXT_MAX]);
+char *toc_task_id_format(struct toc_task_id id, char dst[TOC_TASK_ID_TEXT_MAX]);
 bool toc_task_id_parse(struct toc_str text, struct toc_task_id *ret_id);
 int toc_task_id_cmp(struct toc_task_id a, struct toc_task_id b);
 

@@ -35,7 +35,6 @@ extern const struct toc_retry toc_retry_default;
  * Never overflows; the result is at most failed_at_ms + the largest delay.
  */
 bool toc_retry_next(const struct toc_retry *retry, uint32_t failed,
-                    int64_t failed_at_ms, uint64_t random,
-                    int64_t *ret_due_ms);
+                    int64_t failed_at_ms, uint64_t random, int64_t *ret_due_ms);
 
 #endif

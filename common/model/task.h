@@ -16,16 +16,16 @@
 #include <stdint.h>
 
 /* Stored numbers: never change one. Below TOC_STATE_ENDED: unfinished. */
-#define TOC_STATE_MAP(X)                                                       \
-    X(INIT, 0, "waiting for its due time")                                     \
-    X(SCHEDULING, 1, "inside the look-ahead window (shown, never stored)")     \
-    X(EXECUTING, 2, "claimed by an executor, under a lock")                    \
-    X(PAUSED, 3, "held by a person until resumed")                             \
-    X(RETRY, 4, "failed, waiting for the next attempt")                        \
-    X(SUCCESS, 5, "the business said done")                                    \
-    X(DEAD, 6, "out of attempts or failed for good; a dead letter")            \
-    X(CANCELLED, 7, "will not be called")                                      \
-    X(SKIPPED, 8, "not needed any more: condition, lateness or stop")          \
+#define TOC_STATE_MAP(X)                                                   \
+    X(INIT, 0, "waiting for its due time")                                 \
+    X(SCHEDULING, 1, "inside the look-ahead window (shown, never stored)") \
+    X(EXECUTING, 2, "claimed by an executor, under a lock")                \
+    X(PAUSED, 3, "held by a person until resumed")                         \
+    X(RETRY, 4, "failed, waiting for the next attempt")                    \
+    X(SUCCESS, 5, "the business said done")                                \
+    X(DEAD, 6, "out of attempts or failed for good; a dead letter")        \
+    X(CANCELLED, 7, "will not be called")                                  \
+    X(SKIPPED, 8, "not needed any more: condition, lateness or stop")      \
     X(DISCARDED, 9, "a dead letter put aside")
 
 enum toc_state {
@@ -37,31 +37,31 @@ enum toc_state {
 #define TOC_STATE_ENDED TOC_STATE_SUCCESS
 
 /* from, to, who does it, why. */
-#define TOC_EDGE_MAP(X)                                                        \
-    X(INIT, EXECUTING, "executor", "claimed at its due time")                  \
-    X(RETRY, EXECUTING, "executor", "claimed at its next attempt's time")      \
-    X(EXECUTING, SUCCESS, "executor", "the business answered done")            \
-    X(EXECUTING, RETRY, "executor", "attempt failed, or snoozed")              \
-    X(EXECUTING, RETRY, "scheduler", "the lock expired, outcome unknown")      \
-    X(EXECUTING, DEAD, "executor", "failed for good, or out of attempts")      \
-    X(EXECUTING, DEAD, "scheduler",                                            \
-      "the lock expired and the task is at most once, or lost too often")      \
-    X(EXECUTING, CANCELLED, "executor", "failed after a cancel was noted")     \
-    X(EXECUTING, CANCELLED, "scheduler",                                       \
-      "the lock expired after a cancel was noted")                             \
-    X(EXECUTING, SKIPPED, "executor", "the business stopped it")               \
-    X(EXECUTING, INIT, "executor", "given back uncalled")                      \
-    X(INIT, PAUSED, "command", "pause")                                        \
-    X(RETRY, PAUSED, "command", "pause")                                       \
-    X(PAUSED, INIT, "command", "resume of a task never tried")                 \
-    X(PAUSED, RETRY, "command", "resume of a task that had failed")            \
-    X(INIT, INIT, "command", "reschedule, run now, update")                    \
-    X(RETRY, RETRY, "command", "reschedule, run now, update")                  \
-    X(PAUSED, PAUSED, "command", "reschedule, update")                         \
-    X(INIT, CANCELLED, "command", "cancel or replace")                         \
-    X(RETRY, CANCELLED, "command", "cancel or replace")                        \
-    X(PAUSED, CANCELLED, "command", "cancel or replace")                       \
-    X(DEAD, RETRY, "command", "redrive")                                       \
+#define TOC_EDGE_MAP(X)                                                    \
+    X(INIT, EXECUTING, "executor", "claimed at its due time")              \
+    X(RETRY, EXECUTING, "executor", "claimed at its next attempt's time")  \
+    X(EXECUTING, SUCCESS, "executor", "the business answered done")        \
+    X(EXECUTING, RETRY, "executor", "attempt failed, or snoozed")          \
+    X(EXECUTING, RETRY, "scheduler", "the lock expired, outcome unknown")  \
+    X(EXECUTING, DEAD, "executor", "failed for good, or out of attempts")  \
+    X(EXECUTING, DEAD, "scheduler",                                        \
+      "the lock expired and the task is at most once, or lost too often")  \
+    X(EXECUTING, CANCELLED, "executor", "failed after a cancel was noted") \
+    X(EXECUTING, CANCELLED, "scheduler",                                   \
+      "the lock expired after a cancel was noted")                         \
+    X(EXECUTING, SKIPPED, "executor", "the business stopped it")           \
+    X(EXECUTING, INIT, "executor", "given back uncalled")                  \
+    X(INIT, PAUSED, "command", "pause")                                    \
+    X(RETRY, PAUSED, "command", "pause")                                   \
+    X(PAUSED, INIT, "command", "resume of a task never tried")             \
+    X(PAUSED, RETRY, "command", "resume of a task that had failed")        \
+    X(INIT, INIT, "command", "reschedule, run now, update")                \
+    X(RETRY, RETRY, "command", "reschedule, run now, update")              \
+    X(PAUSED, PAUSED, "command", "reschedule, update")                     \
+    X(INIT, CANCELLED, "command", "cancel or replace")                     \
+    X(RETRY, CANCELLED, "command", "cancel or replace")                    \
+    X(PAUSED, CANCELLED, "command", "cancel or replace")                   \
+    X(DEAD, RETRY, "command", "redrive")                                   \
     X(DEAD, DISCARDED, "command", "discard")
 
 const char *toc_state_text(enum toc_state state); /* "INIT" ... */
@@ -80,17 +80,17 @@ enum toc_state toc_state_shown(enum toc_state state, int64_t slot_ms,
 #define TOC_FLAG_HELD 4u         /* parked by a hold, not by a person */
 
 /* How the latest attempt ended, as stored (column result). */
-#define TOC_RESULT_MAP(X)                                                      \
-    X(NONE, 0, "not ended")                                                    \
-    X(DONE, 1, "the business answered done")                                   \
-    X(FAILED, 2, "the business asked to be called again")                      \
-    X(REJECTED, 3, "the business refused for good")                            \
-    X(SNOOZED, 4, "the business said not yet")                                 \
-    X(STOPPED, 5, "the business stopped it")                                   \
-    X(UNREACHABLE, 6, "the call did not reach the business")                   \
-    X(TIMEOUT, 7, "no answer within the deadline; outcome unknown")            \
-    X(LOST, 8, "the executor died or its lock passed; outcome unknown")        \
-    X(REFUSED, 9, "the handler refused it as too late to begin")               \
+#define TOC_RESULT_MAP(X)                                               \
+    X(NONE, 0, "not ended")                                             \
+    X(DONE, 1, "the business answered done")                            \
+    X(FAILED, 2, "the business asked to be called again")               \
+    X(REJECTED, 3, "the business refused for good")                     \
+    X(SNOOZED, 4, "the business said not yet")                          \
+    X(STOPPED, 5, "the business stopped it")                            \
+    X(UNREACHABLE, 6, "the call did not reach the business")            \
+    X(TIMEOUT, 7, "no answer within the deadline; outcome unknown")     \
+    X(LOST, 8, "the executor died or its lock passed; outcome unknown") \
+    X(REFUSED, 9, "the handler refused it as too late to begin")        \
     X(BAD_TARGET, 10, "the target cannot be called as written")
 
 enum toc_result {
