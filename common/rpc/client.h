@@ -20,17 +20,17 @@ struct toc_rpc_pending;
 
 struct toc_rpc_client_options {
     const struct toc_clock *clock;
-    size_t threads;          /* completion threads; 0: 1 */
-    size_t channels_max;     /* 0: 1,024; the idlest is closed beyond */
-    size_t reply_bytes_max;  /* 0: 8 MiB; larger: the call fails, EXHAUSTED */
+    size_t threads;         /* completion threads; 0: 1 */
+    size_t channels_max;    /* 0: 1,024; the idlest is closed beyond */
+    size_t reply_bytes_max; /* 0: 8 MiB; larger: the call fails, EXHAUSTED */
 };
 
 /* What came back. All borrowed for the callback. */
 struct toc_rpc_result {
     enum toc_status status;
-    struct toc_str message;     /* of a failure */
-    struct toc_str details;     /* packed google.rpc.Status; may be empty */
-    struct toc_str reply;       /* bytes of the response message */
+    struct toc_str message; /* of a failure */
+    struct toc_str details; /* packed google.rpc.Status; may be empty */
+    struct toc_str reply;   /* bytes of the response message */
     /* True: the request was surely never handed to the server's application
      * (no connection could be made). */
     bool not_sent;
@@ -39,8 +39,8 @@ struct toc_rpc_result {
 typedef void toc_rpc_done_fn(void *arg, const struct toc_rpc_result *result);
 
 struct toc_rpc_request {
-    const char *address; /* host:port */
-    const char *method;  /* "/package.Service/Method" */
+    const char *address;  /* host:port */
+    const char *method;   /* "/package.Service/Method" */
     struct toc_str bytes; /* the request message; copied */
     const struct toc_rpc_metadata *metadata;
     size_t n_metadata;
@@ -48,8 +48,8 @@ struct toc_rpc_request {
     bool wait_for_ready; /* else fail at once while there is no connection */
 };
 
-struct toc_rpc_client *
-toc_rpc_client_new(const struct toc_rpc_client_options *options);
+struct toc_rpc_client *toc_rpc_client_new(
+    const struct toc_rpc_client_options *options);
 void toc_rpc_client_free(struct toc_rpc_client *client);
 
 /* Starts a call; done is called exactly once, also when the address is bad. The
@@ -68,11 +68,11 @@ void toc_rpc_cancel_all(struct toc_rpc_client *client);
  * (may be NULL) is the packed google.rpc.Status, in the arena, or empty.
  * Blocking: until the deadline at most.
  */
-TOC_MUST_CHECK enum toc_status
-toc_rpc_call(struct toc_rpc_client *client, const char *address,
-             const ProtobufCServiceDescriptor *service, const char *method,
-             const ProtobufCMessage *request, int64_t timeout_ms,
-             struct toc_arena *arena, ProtobufCMessage **ret_reply,
-             struct toc_str *ret_details, struct toc_error *reterr);
+TOC_MUST_CHECK enum toc_status toc_rpc_call(
+    struct toc_rpc_client *client, const char *address,
+    const ProtobufCServiceDescriptor *service, const char *method,
+    const ProtobufCMessage *request, int64_t timeout_ms,
+    struct toc_arena *arena, ProtobufCMessage **ret_reply,
+    struct toc_str *ret_details, struct toc_error *reterr);
 
 #endif

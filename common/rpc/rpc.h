@@ -47,12 +47,12 @@ void toc_rpc_failure_init(struct toc_rpc_failure *failure,
                           struct toc_arena *arena);
 /* "INVALID_ARGUMENT: field: rule". At most 100 are kept. The first one also
  * makes status INVALID and gives the message, unless they are set. */
-__attribute__((format(printf, 3, 4))) void
-toc_rpc_violate(struct toc_rpc_failure *failure, const char *field,
-                const char *format, ...);
-__attribute__((format(printf, 3, 4))) void
-toc_rpc_failure_set(struct toc_rpc_failure *failure, enum toc_status st,
-                    const char *format, ...);
+__attribute__((format(printf, 3, 4))) void toc_rpc_violate(
+    struct toc_rpc_failure *failure, const char *field, const char *format,
+    ...);
+__attribute__((format(printf, 3, 4))) void toc_rpc_failure_set(
+    struct toc_rpc_failure *failure, enum toc_status st, const char *format,
+    ...);
 /* The failure as a packed google.rpc.Status (what grpc-status-details-bin
  * holds, and what an item of a batch answer holds). */
 void toc_rpc_failure_pack(const struct toc_rpc_failure *failure,

@@ -35,18 +35,17 @@ struct toc_rpc_server_options {
     size_t calls_in_flight_max; /* 0: 10,000; more: RESOURCE_EXHAUSTED */
 };
 
-TOC_MUST_CHECK enum toc_status
-toc_rpc_server_new(const struct toc_rpc_server_options *options,
-                   struct toc_rpc_server **ret_server,
-                   struct toc_error *reterr);
+TOC_MUST_CHECK enum toc_status toc_rpc_server_new(
+    const struct toc_rpc_server_options *options,
+    struct toc_rpc_server **ret_server, struct toc_error *reterr);
 /* Before start. */
 void toc_rpc_server_add(struct toc_rpc_server *server,
                         const ProtobufCServiceDescriptor *service,
                         toc_rpc_handler_fn *handler, void *self);
 /* Binds and serves; health stays NOT_SERVING until set. TOC_UNAVAILABLE: the
  * address cannot be had. */
-TOC_MUST_CHECK enum toc_status
-toc_rpc_server_start(struct toc_rpc_server *server, struct toc_error *reterr);
+TOC_MUST_CHECK enum toc_status toc_rpc_server_start(
+    struct toc_rpc_server *server, struct toc_error *reterr);
 /* "host:port" with the port that was bound. */
 const char *toc_rpc_server_address(const struct toc_rpc_server *server);
 /* Overall health ("" and each service). Any thread. */
@@ -65,9 +64,8 @@ void toc_rpc_reply(struct toc_rpc_call *call, const ProtobufCMessage *reply);
 void toc_rpc_fail(struct toc_rpc_call *call,
                   const struct toc_rpc_failure *failure);
 /* Short form: a status and a text. */
-__attribute__((format(printf, 3, 4))) void
-toc_rpc_fail_text(struct toc_rpc_call *call, enum toc_status st,
-                  const char *format, ...);
+__attribute__((format(printf, 3, 4))) void toc_rpc_fail_text(
+    struct toc_rpc_call *call, enum toc_status st, const char *format, ...);
 /* Request metadata by lower case name; false when absent. */
 bool toc_rpc_call_metadata(const struct toc_rpc_call *call, const char *name,
                            struct toc_str *ret_value);
