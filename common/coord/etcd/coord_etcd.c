@@ -169,12 +169,11 @@ open_session(struct toc_coord_etcd *coord, struct teller to,
     if (coord->old_lease != 0)
         (void)revoke(coord, coord->old_lease, REVOKE_MS, NULL);
     coord->old_lease = 0;
-    struct toc_boot sent = toc_clock_boot(coord->clock);
     int64_t lease, ttl_ms;
     enum toc_status st = grant(coord, &lease, &ttl_ms, reterr);
     if (st != TOC_OK)
         return st;
-    toc_etcd_session_begin(&coord->session, lease, ttl_ms, sent);
+    toc_etcd_session_begin(&coord->session, lease, ttl_ms, coord->http.sent);
     st = put_member(coord, lease, reterr);
     if (st != TOC_OK) {
         coord->old_lease = toc_etcd_session_end(&coord->session);
@@ -441,9 +440,11 @@ acquire_some(struct toc_coord_etcd *coord, int64_t lease,
     enum toc_status st =
         toc_etcd_http_post(&coord->http, "/v3/kv/txn", toc_buf_view(&body),
                            REQUEST_MS, &reply, reterr);
-    if (st == TOC_NOT_FOUND) /* the lease: the keepalive will tell */
+    if (st == TOC_NOT_FOUND) {
+        toc_etcd_session_fail(&coord->session, lease); /* poll tells */
         return toc_error_set(reterr, TOC_UNAVAILABLE, "etcd", 0,
                              "the session has ended");
+    }
     if (st != TOC_OK)
         return st;
     return toc_etcd_parse_acquire(toc_buf_view(&reply), n, lease, ret_won,
@@ -658,8 +659,8 @@ toc_coord_etcd_open(const struct toc_coord_etcd_options *options,
     all_is_well(coord);
     atomic_init(&coord->woken, false);
     pthread_mutex_init(&coord->snapshot_lock, NULL);
-    toc_etcd_http_init(&coord->http, &coord->endpoints);
-    toc_etcd_http_init(&coord->snapshot_http, &coord->endpoints);
+    toc_etcd_http_init(&coord->http, coord->clock, &coord->endpoints);
+    toc_etcd_http_init(&coord->snapshot_http, coord->clock, &coord->endpoints);
     toc_etcd_watch_init(&coord->watch, coord->clock, &coord->endpoints);
     toc_etcd_session_init(&coord->session, coord->clock, &coord->endpoints,
                           session_lost, coord);

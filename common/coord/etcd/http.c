@@ -78,13 +78,13 @@ collect(char *bytes, size_t size, size_t n, void *arg)
 }
 
 void
-toc_etcd_http_init(struct toc_etcd_http *http,
+toc_etcd_http_init(struct toc_etcd_http *http, const struct toc_clock *clock,
                    const struct toc_etcd_endpoints *endpoints)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     (void)pthread_once(&once, init_curl);
 
-    *http = (struct toc_etcd_http){.endpoints = endpoints};
+    *http = (struct toc_etcd_http){.clock = clock, .endpoints = endpoints};
     http->easy = curl_easy_init();
     http->headers =
         curl_slist_append(http->headers, "Content-Type: application/json");
@@ -154,6 +154,7 @@ post_once(struct toc_etcd_http *http, const char *path, struct toc_str body,
     toc_buf_reset(reply);
     toc_etcd_http_prepare(http, path, body, reply);
     curl_easy_setopt(http->easy, CURLOPT_TIMEOUT_MS, (long)timeout_ms);
+    http->sent = toc_clock_boot(http->clock);
     CURLcode code = curl_easy_perform(http->easy);
     curl_off_t spent_us = 0;
     long http_code = 0;

@@ -13,6 +13,7 @@
 #include "common/base/buf.h"
 #include "common/base/status.h"
 #include "common/base/str.h"
+#include "common/clock/clock.h"
 
 #include <curl/curl.h>
 #include <stddef.h>
@@ -33,13 +34,16 @@ TOC_MUST_CHECK enum toc_status toc_etcd_endpoints_init(
 void toc_etcd_endpoints_done(struct toc_etcd_endpoints *endpoints);
 
 struct toc_etcd_http {
+    const struct toc_clock *clock;
     const struct toc_etcd_endpoints *endpoints;
-    size_t at; /* the endpoint that answered last */
+    size_t at;            /* the endpoint that answered last */
+    struct toc_boot sent; /* when the last attempt of a post began */
     CURL *easy;
     struct curl_slist *headers;
 };
 
 void toc_etcd_http_init(struct toc_etcd_http *http,
+                        const struct toc_clock *clock,
                         const struct toc_etcd_endpoints *endpoints);
 void toc_etcd_http_done(struct toc_etcd_http *http);
 

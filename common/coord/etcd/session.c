@@ -115,9 +115,8 @@ keepalive_main(void *arg)
             next = mono_after(session, ttl_ms / 3);
         } else if (toc_clock_mono(session->clock).ns >= next) {
             int64_t begun_mono = toc_clock_mono(session->clock).ns;
-            struct toc_boot sent = toc_clock_boot(session->clock);
             enum renewal renewal = renew(session, lease, ttl_ms, &ttl_ms);
-            if (enter(session, lease, renewal, sent, ttl_ms))
+            if (enter(session, lease, renewal, session->http.sent, ttl_ms))
                 session->on_loss(session->arg);
             next = renewal == RENEWED ? begun_mono + ttl_ms / 3 * TOC_NS_PER_MS
                                       : mono_after(session, RETRY_MS);
@@ -137,7 +136,7 @@ toc_etcd_session_init(struct toc_etcd_session *session,
 {
     *session = (struct toc_etcd_session){
         .clock = clock, .on_loss = on_loss, .arg = arg};
-    toc_etcd_http_init(&session->http, endpoints);
+    toc_etcd_http_init(&session->http, clock, endpoints);
     pthread_mutex_init(&session->lock, NULL);
     toc_bell_init(&session->bell);
     atomic_init(&session->deadline_boot_ns, 0);
@@ -184,6 +183,15 @@ toc_etcd_session_end(struct toc_etcd_session *session)
     pthread_mutex_unlock(&session->lock);
     toc_bell_ring(&session->bell);
     return lease;
+}
+
+void
+toc_etcd_session_fail(struct toc_etcd_session *session, int64_t lease)
+{
+    pthread_mutex_lock(&session->lock);
+    if (session->lease == lease)
+        lose(session);
+    pthread_mutex_unlock(&session->lock);
 }
 
 int64_t

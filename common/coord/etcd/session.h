@@ -47,6 +47,8 @@ void toc_etcd_session_begin(struct toc_etcd_session *session, int64_t lease,
                             int64_t ttl_ms, struct toc_boot sent);
 /* Forgets the lease and returns it (0: none); nothing renews it any more. */
 int64_t toc_etcd_session_end(struct toc_etcd_session *session);
+/* etcd has said elsewhere that the lease is gone. */
+void toc_etcd_session_fail(struct toc_etcd_session *session, int64_t lease);
 /* The lease, as long as its deadline has not passed; else 0. */
 int64_t toc_etcd_session_lease(struct toc_etcd_session *session);
 /* True once after each loss; *ret_lease is what was lost. */

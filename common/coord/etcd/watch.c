@@ -16,7 +16,7 @@ toc_etcd_watch_init(struct toc_etcd_watch *watch, const struct toc_clock *clock,
                     const struct toc_etcd_endpoints *endpoints)
 {
     *watch = (struct toc_etcd_watch){.clock = clock};
-    toc_etcd_http_init(&watch->http, endpoints);
+    toc_etcd_http_init(&watch->http, clock, endpoints);
     watch->multi = curl_multi_init();
     TOC_ASSERT(watch->multi != NULL);
 }
