@@ -80,8 +80,8 @@ rpc_schema_free(struct rpc_schema *schema)
 
 /* ---- names ---------------------------------------------------------- */
 
-/* Splits "name" or "name." off the front of *rest; false when it is not there
- * as a whole part. The empty name is there always. */
+/* Splits "name" off the front of *rest, with the dot before what follows; false
+ * when it is not there as a whole part. The empty name is there always. */
 static bool
 eat(struct toc_str *rest, const char *name)
 {
@@ -91,14 +91,14 @@ eat(struct toc_str *rest, const char *name)
         return true;
     if (!toc_str_starts(*rest, part))
         return false;
-    if (rest->len > part.len && rest->ptr[part.len] != '.')
-        return false;
     rest->ptr += part.len;
     rest->len -= part.len;
-    if (rest->len > 0) {
-        rest->ptr++;
-        rest->len--;
-    }
+    if (rest->len == 0)
+        return true;
+    if (rest->ptr[0] != '.' || rest->len == 1)
+        return false;
+    rest->ptr++;
+    rest->len--;
     return true;
 }
 
