@@ -78,8 +78,9 @@ real_of_text(struct toc_str s, double *ret_value)
 static bool
 int_of_real(double value, int64_t *ret_value)
 {
-    if (!(value >= -9007199254740992.0) || !(value <= 9007199254740992.0) ||
-        value < floor(value) || value > floor(value))
+    if (!(value >= -9007199254740992.0) || !(value <= 9007199254740992.0))
+        return false;
+    if (value < (double)(int64_t)value || value > (double)(int64_t)value)
         return false;
     *ret_value = (int64_t)value;
     return true;
