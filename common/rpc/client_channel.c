@@ -47,8 +47,7 @@ same_address(const struct toc_hnode *node, const void *key)
     return toc_str_eq(channel->address, *(const struct toc_str *)key);
 }
 
-/* "dns:" for numbers too: it reads them without asking anybody, and makes the
- * target unlike every peer (see never_sent in client.c). */
+/* "dns:" for numbers too: it reads them without asking anybody. */
 static grpc_channel *
 create(const char *address, int reply_bytes_max)
 {
@@ -150,7 +149,7 @@ rpc_channels_lame_call(grpc_completion_queue *queue, const char *text,
                        bool cancelled)
 {
     grpc_channel *lame = grpc_lame_client_channel_create(
-        RPC_LAME_TARGET,
+        "toc-none",
         cancelled ? GRPC_STATUS_CANCELLED : GRPC_STATUS_INVALID_ARGUMENT, text);
     grpc_call *call =
         grpc_channel_create_call(lame, NULL, GRPC_PROPAGATE_DEFAULTS, queue,

@@ -9,9 +9,6 @@
 
 #include "common/rpc/rpc_internal.h"
 
-/* The target of calls that are never sent. */
-#define RPC_LAME_TARGET "toc-none"
-
 struct rpc_channels;
 
 struct rpc_channels *rpc_channels_new(size_t max, int reply_bytes_max);
