@@ -114,7 +114,7 @@ bench_report_arrivals(struct bench *bench, const struct ledger *ledger,
     report_count(bench->report, "early", "called early",
                  atomic_load(&ledger->early));
     report_count(bench->report, "repeated", "called more than once", repeated);
-    report_percentiles(bench->report, "", &late);
+    report_percentiles(bench->report, "", "late", &late);
     samples_done(&late);
 }
 

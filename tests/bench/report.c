@@ -165,7 +165,7 @@ samples_percentile_ms(struct samples *samples, double share)
 }
 
 void
-report_percentiles(struct report *report, const char *prefix,
+report_percentiles(struct report *report, const char *prefix, const char *what,
                    struct samples *samples)
 {
     static const struct {
@@ -181,8 +181,7 @@ report_percentiles(struct report *report, const char *prefix,
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         toc_format(key, sizeof key, "%s%s", prefix, rows[i].key);
-        toc_format(label, sizeof label, "%s%s%s", prefix,
-                   prefix[0] != '\0' ? " " : "", rows[i].label);
+        toc_format(label, sizeof label, "%s %s", what, rows[i].label);
         report_number(report, key, label, nth_ms(samples, n, rows[i].share), 3);
     }
 }

@@ -50,8 +50,9 @@ void samples_add(struct samples *samples, int64_t us);
 /* Sorts; the share of samples (0 to 1) that is not above the value returned,
  * in ms. */
 double samples_percentile_ms(struct samples *samples, double share);
-/* p50, p90, p99, p99.9 and the largest, with `prefix` before their keys. */
+/* p50, p90, p99, p99.9 and the largest, with `prefix` before their keys and
+ * `what` before their labels. */
 void report_percentiles(struct report *report, const char *prefix,
-                        struct samples *samples);
+                        const char *what, struct samples *samples);
 
 #endif

@@ -59,7 +59,7 @@ submit_once(struct bench *bench, struct ledger *ledger, size_t callers,
     cluster_cost(bench->cluster, &after);
     next += result.sent + callers * (batch + 1);
     st = bench_report_load(bench, &result, reterr);
-    report_percentiles(bench->report, "call_", &result.latency);
+    report_percentiles(bench->report, "call_", "call", &result.latency);
     cluster_report_cost(bench->report, &before, &after, result.acked);
     samples_done(&result.latency);
     return st;
@@ -245,7 +245,8 @@ lateness_live(struct bench *bench, struct ledger *ledger,
                    "that does not own the task",
                    (long long)schedule->rate, (long long)seconds, LIVE_DUE_MS);
     st = bench_report_load(bench, &result, reterr);
-    report_percentiles(bench->report, "submit_", &result.latency);
+    report_percentiles(bench->report, "submit_", "submit call",
+                       &result.latency);
     bench_report_arrivals(bench, ledger, 0, ledger->n);
     cluster_report_cost(bench->report, &before, &after, ledger->n);
     samples_done(&result.latency);
@@ -448,7 +449,8 @@ life(struct bench *bench, struct ledger *ledger, int64_t rate, int64_t delay_ms,
                    ledger->n, (long long)rate, (long long)delay_ms,
                    plan.target_batch > 1 ? "batch" : "unary");
     st = bench_report_load(bench, &result, reterr);
-    report_percentiles(bench->report, "submit_", &result.latency);
+    report_percentiles(bench->report, "submit_", "submit call",
+                       &result.latency);
     bench_report_arrivals(bench, ledger, 0, ledger->n);
     cluster_report_cost(bench->report, &before, &after, ledger->n);
     samples_done(&result.latency);
