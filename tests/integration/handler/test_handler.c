@@ -21,6 +21,17 @@
 #define BATCH "/toc.v1.TimeoutHandler/OnTimeoutBatch"
 #define STOCK "/toc.sample.v1.Shop/GetStock"
 #define FIRES_MAX 8
+#define REPLIES_MAX 8
+
+/* How a call ended. */
+struct reply {
+    atomic_bool done;
+    enum toc_status status;
+    char message[128];
+    struct toc_arena arena;
+    char *bytes;
+    size_t len;
+};
 
 /* What the handler saw, and what it is to do. */
 struct stub {
@@ -32,6 +43,8 @@ struct stub {
     struct toc_timeout_answer answer;
     struct toc_timeout seen; /* by the last one; texts below */
     char texts[8][64];
+    struct reply replies[REPLIES_MAX];
+    size_t n_replies;
 };
 
 static pthread_mutex_t seen_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -130,22 +143,21 @@ start(struct stub *stub, size_t threads, size_t queue_max, bool inline_calls)
 }
 
 static void
+free_rest(struct stub *stub)
+{
+    toc_rpc_client_free(stub->client);
+    for (size_t i = 0; i < stub->n_replies; i++)
+        toc_arena_done(&stub->replies[i].arena);
+}
+
+static void
 stop(struct stub *stub)
 {
     toc_handler_stop(stub->handler, 1000);
-    toc_rpc_client_free(stub->client);
+    free_rest(stub);
 }
 
 /* ---- calling -------------------------------------------------------- */
-
-struct reply {
-    atomic_bool done;
-    enum toc_status status;
-    char message[128];
-    struct toc_arena arena;
-    char *bytes;
-    size_t len;
-};
 
 static void
 on_done(void *arg, const struct toc_rpc_result *result)
@@ -165,11 +177,14 @@ is_done(void *arg)
     return atomic_load(&((struct reply *)arg)->done);
 }
 
-static void
+static struct reply *
 call(struct stub *stub, const char *method, const ProtobufCMessage *message,
-     const struct toc_rpc_metadata *metadata, size_t n, struct reply *reply)
+     const struct toc_rpc_metadata *metadata, size_t n)
 {
+    struct reply *reply = &stub->replies[stub->n_replies++];
     struct toc_buf bytes = {0};
+
+    ck_assert_uint_le(stub->n_replies, REPLIES_MAX);
 
     toc_rpc_pack(message, &bytes);
     toc_rpc_start(
@@ -183,6 +198,7 @@ call(struct stub *stub, const char *method, const ProtobufCMessage *message,
             .deadline = toc_mono_add_ms(toc_clock_mono(toc_clock_os()), 20000)},
         on_done, reply);
     toc_buf_done(&bytes);
+    return reply;
 }
 
 static void *
@@ -203,12 +219,13 @@ static const Toc__V1__OnTimeoutRequest empty =
     TOC__V1__ON_TIMEOUT_REQUEST__INIT;
 
 /* Sends one fire and waits for how it ends. */
-static void
-fire(struct stub *stub, const struct toc_rpc_metadata *metadata, size_t n,
-     struct reply *reply)
+static struct reply *
+fire(struct stub *stub, const struct toc_rpc_metadata *metadata, size_t n)
 {
-    call(stub, ONE, &empty.base, metadata, n, reply);
+    struct reply *reply = call(stub, ONE, &empty.base, metadata, n);
+
     ck_assert(toc_eventually(is_done, reply));
+    return reply;
 }
 
 static struct toc_rpc_metadata
@@ -227,7 +244,7 @@ START_TEST(hands_over_what_was_sent)
     Toc__V1__TaskKey key = TOC__V1__TASK_KEY__INIT;
     Google__Protobuf__Timestamp due = GOOGLE__PROTOBUF__TIMESTAMP__INIT;
     struct stub stub = {0};
-    struct reply reply = {0};
+    struct reply *reply;
     int64_t before = now_ms();
     char later[24];
     struct toc_rpc_metadata metadata[] = {
@@ -250,8 +267,8 @@ START_TEST(hands_over_what_was_sent)
     request.payload.data = (uint8_t *)"a\0b";
     request.payload.len = 3;
     request.content_type = "text/plain";
-    call(&stub, ONE, &request.base, metadata, 3, &reply);
-    finished(&reply, &toc__v1__on_timeout_response__descriptor);
+    reply = call(&stub, ONE, &request.base, metadata, 3);
+    finished(reply, &toc__v1__on_timeout_response__descriptor);
     TOC_ASSERT_STR(stub.seen.task_id, "T");
     TOC_ASSERT_STR(stub.seen.biz_type, "order");
     TOC_ASSERT_STR(stub.seen.biz_id, "42");
@@ -284,17 +301,16 @@ START_TEST(brings_answers_back)
 
     start(&stub, 1, 0, false);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        struct reply reply = {0};
+        struct reply *reply;
         const Toc__V1__OnTimeoutResponse *response;
         stub.answer = (struct toc_timeout_answer){
             .verdict = rows[i].verdict, .retry_ms = -1, .message = "why"};
-        call(&stub, ONE, &empty.base, NULL, 0, &reply);
-        response = finished(&reply, &toc__v1__on_timeout_response__descriptor);
+        reply = call(&stub, ONE, &empty.base, NULL, 0);
+        response = finished(reply, &toc__v1__on_timeout_response__descriptor);
         ck_assert_int_eq(response->answer, rows[i].answer);
         ck_assert_str_eq(response->message, "why");
         ck_assert_int_eq(response->retry_time->seconds, -1);
         ck_assert_int_eq(response->retry_time->nanos, 999000000);
-        toc_arena_done(&reply.arena);
     }
     stop(&stub);
 }
@@ -303,14 +319,14 @@ END_TEST
 START_TEST(refuses_what_comes_too_late)
 {
     struct stub stub = {0};
-    struct reply reply = {0};
+    struct reply *reply;
     char text[24];
     struct toc_rpc_metadata metadata = not_after(text, now_ms() - 1);
 
     start(&stub, 1, 0, false);
-    fire(&stub, &metadata, 1, &reply);
-    ck_assert_int_eq(reply.status, TOC_CONFLICT);
-    ck_assert_str_eq(reply.message, "toc-not-after passed");
+    reply = fire(&stub, &metadata, 1);
+    ck_assert_int_eq(reply->status, TOC_CONFLICT);
+    ck_assert_str_eq(reply->message, "toc-not-after passed");
     ck_assert_int_eq(atomic_load(&stub.begun), 0);
     stop(&stub);
 }
@@ -323,10 +339,10 @@ START_TEST(refuses_metadata_that_is_no_number)
 
     start(&stub, 1, 0, false);
     for (size_t i = 0; i < 2; i++) {
-        struct reply reply = {0};
+        struct reply *reply;
         struct toc_rpc_metadata bad = {toc_str_of(names[i]), TOC_STR("soon")};
-        fire(&stub, &bad, 1, &reply);
-        ck_assert_int_eq(reply.status, TOC_INVALID);
+        reply = fire(&stub, &bad, 1);
+        ck_assert_int_eq(reply->status, TOC_INVALID);
     }
     ck_assert_int_eq(atomic_load(&stub.begun), 0);
     stop(&stub);
@@ -349,20 +365,20 @@ passed(void *arg)
 START_TEST(refuses_what_waited_too_long)
 {
     struct stub stub = {.closed = true};
-    struct reply first = {0}, second = {0};
+    struct reply *first, *second;
     int64_t limit = now_ms() + 100;
     char text[24];
     struct toc_rpc_metadata metadata = not_after(text, limit);
 
     start(&stub, 1, 0, false);
-    call(&stub, ONE, &empty.base, NULL, 0, &first);
+    first = call(&stub, ONE, &empty.base, NULL, 0);
     ck_assert(toc_eventually(has_begun, &stub));
-    call(&stub, ONE, &empty.base, &metadata, 1, &second);
+    second = call(&stub, ONE, &empty.base, &metadata, 1);
     ck_assert(toc_eventually(passed, &limit));
     atomic_store(&stub.closed, false);
-    ck_assert(toc_eventually(is_done, &second));
-    ck_assert_int_eq(second.status, TOC_CONFLICT);
-    finished(&first, &toc__v1__on_timeout_response__descriptor);
+    ck_assert(toc_eventually(is_done, second));
+    ck_assert_int_eq(second->status, TOC_CONFLICT);
+    finished(first, &toc__v1__on_timeout_response__descriptor);
     ck_assert_int_eq(atomic_load(&stub.begun), 1);
     stop(&stub);
 }
@@ -372,22 +388,22 @@ END_TEST
 START_TEST(refuses_when_too_many_wait)
 {
     struct stub stub = {.closed = true};
-    struct reply replies[3] = {{0}};
+    struct reply *replies[3];
     int refused = 0;
 
     start(&stub, 1, 1, false);
-    call(&stub, ONE, &empty.base, NULL, 0, &replies[0]);
+    replies[0] = call(&stub, ONE, &empty.base, NULL, 0);
     ck_assert(toc_eventually(has_begun, &stub));
-    call(&stub, ONE, &empty.base, NULL, 0, &replies[1]);
-    call(&stub, ONE, &empty.base, NULL, 0, &replies[2]);
+    replies[1] = call(&stub, ONE, &empty.base, NULL, 0);
+    replies[2] = call(&stub, ONE, &empty.base, NULL, 0);
     /* Either of the two may have come in first. */
-    while (!is_done(&replies[1]) && !is_done(&replies[2]))
+    while (!is_done(replies[1]) && !is_done(replies[2]))
         toc_clock_os_sleep_until(
             toc_mono_add_ms(toc_clock_mono(toc_clock_os()), 1));
     atomic_store(&stub.closed, false);
     for (size_t i = 0; i < 3; i++) {
-        ck_assert(toc_eventually(is_done, &replies[i]));
-        refused += replies[i].status == TOC_EXHAUSTED;
+        ck_assert(toc_eventually(is_done, replies[i]));
+        refused += replies[i]->status == TOC_EXHAUSTED;
     }
     ck_assert_int_eq(refused, 1);
     ck_assert_int_eq(atomic_load(&stub.ended), 2);
@@ -420,12 +436,11 @@ check_batch(struct stub *stub)
 {
     Toc__V1__OnTimeoutBatchRequest batch;
     const Toc__V1__OnTimeoutBatchResponse *response;
-    struct reply reply = {0};
+    struct reply *reply;
 
     fill_batch(&batch, FIRES_MAX);
-    call(stub, BATCH, &batch.base, NULL, 0, &reply);
-    response =
-        finished(&reply, &toc__v1__on_timeout_batch_response__descriptor);
+    reply = call(stub, BATCH, &batch.base, NULL, 0);
+    response = finished(reply, &toc__v1__on_timeout_batch_response__descriptor);
     ck_assert_uint_eq(response->n_answers, FIRES_MAX);
     for (size_t i = 0; i < FIRES_MAX; i++) {
         ck_assert_int_eq(response->answers[i]->answer,
@@ -435,7 +450,6 @@ check_batch(struct stub *stub)
                          i % 2 == 1 ? "toc-not-after passed" : "");
     }
     ck_assert_int_eq(atomic_load(&stub->begun), FIRES_MAX / 2);
-    toc_arena_done(&reply.arena);
 }
 
 START_TEST(answers_each_fire_of_a_batch)
@@ -451,12 +465,12 @@ END_TEST
 START_TEST(runs_inline)
 {
     struct stub stub = {0};
-    struct reply reply = {0};
+    struct reply *reply;
 
     start(&stub, 1, 0, true);
     check_batch(&stub);
-    call(&stub, STOCK, &empty.base, NULL, 0, &reply);
-    finished(&reply, &toc__sample__v1__stock__descriptor);
+    reply = call(&stub, STOCK, &empty.base, NULL, 0);
+    finished(reply, &toc__sample__v1__stock__descriptor);
     stop(&stub);
 }
 END_TEST
@@ -473,24 +487,23 @@ START_TEST(spreads_a_batch_over_workers)
 {
     Toc__V1__OnTimeoutBatchRequest batch;
     struct stub stub = {.closed = true};
-    struct reply reply = {0}, none = {0};
+    struct reply *reply, *none;
     const Toc__V1__OnTimeoutBatchResponse *response;
 
     start(&stub, 4, 0, false);
     fill_batch(&batch, FIRES_MAX);
     for (size_t i = 0; i < FIRES_MAX; i++)
         batch.fires[i]->not_after = NULL;
-    call(&stub, BATCH, &batch.base, NULL, 0, &reply);
+    reply = call(&stub, BATCH, &batch.base, NULL, 0);
     ck_assert(toc_eventually(four_begun, &stub));
     atomic_store(&stub.closed, false);
-    response =
-        finished(&reply, &toc__v1__on_timeout_batch_response__descriptor);
+    response = finished(reply, &toc__v1__on_timeout_batch_response__descriptor);
     ck_assert_uint_eq(response->n_answers, FIRES_MAX);
     ck_assert_int_eq(atomic_load(&stub.ended), FIRES_MAX);
 
     fill_batch(&batch, 0);
-    call(&stub, BATCH, &batch.base, NULL, 0, &none);
-    response = finished(&none, &toc__v1__on_timeout_batch_response__descriptor);
+    none = call(&stub, BATCH, &batch.base, NULL, 0);
+    response = finished(none, &toc__v1__on_timeout_batch_response__descriptor);
     ck_assert_uint_eq(response->n_answers, 0);
     stop(&stub);
 }
@@ -500,18 +513,18 @@ END_TEST
 START_TEST(serves_a_further_service_meanwhile)
 {
     struct stub stub = {.closed = true};
-    struct reply held = {0}, reply = {0};
+    struct reply *held, *reply;
     const Toc__Sample__V1__Stock *stock;
 
     start(&stub, 1, 0, false);
-    call(&stub, ONE, &empty.base, NULL, 0, &held);
+    held = call(&stub, ONE, &empty.base, NULL, 0);
     ck_assert(toc_eventually(has_begun, &stub));
-    call(&stub, STOCK, &empty.base, NULL, 0, &reply);
-    stock = finished(&reply, &toc__sample__v1__stock__descriptor);
+    reply = call(&stub, STOCK, &empty.base, NULL, 0);
+    stock = finished(reply, &toc__sample__v1__stock__descriptor);
     ck_assert_uint_eq(stock->available, 7);
     ck_assert_int_eq(atomic_load(&stub.others), 1);
     atomic_store(&stub.closed, false);
-    finished(&held, &toc__v1__on_timeout_response__descriptor);
+    finished(held, &toc__v1__on_timeout_response__descriptor);
     stop(&stub);
 }
 END_TEST
@@ -520,15 +533,15 @@ END_TEST
 START_TEST(stop_tells_running_handlers)
 {
     struct stub stub = {.expired = true};
-    struct reply reply = {0};
+    struct reply *reply;
 
     start(&stub, 1, 0, false);
-    call(&stub, ONE, &empty.base, NULL, 0, &reply);
+    reply = call(&stub, ONE, &empty.base, NULL, 0);
     ck_assert(toc_eventually(has_begun, &stub));
     toc_handler_stop(stub.handler, 50);
     ck_assert_int_eq(atomic_load(&stub.ended), 1);
-    ck_assert(toc_eventually(is_done, &reply));
-    toc_rpc_client_free(stub.client);
+    ck_assert(toc_eventually(is_done, reply));
+    free_rest(&stub);
 }
 END_TEST
 
