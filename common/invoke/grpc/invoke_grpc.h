@@ -19,8 +19,8 @@ struct toc_invoke_grpc_options {
 };
 
 struct toc_invoke_grpc;
-struct toc_invoke_grpc *
-toc_invoke_grpc_new(const struct toc_invoke_grpc_options *options);
+struct toc_invoke_grpc *toc_invoke_grpc_new(
+    const struct toc_invoke_grpc_options *options);
 /* Cancels what is under way, waits for its done callbacks, frees. */
 void toc_invoke_grpc_free(struct toc_invoke_grpc *invoke);
 struct toc_invoke *toc_invoke_grpc_port(struct toc_invoke_grpc *invoke);

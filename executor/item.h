@@ -1,0 +1,77 @@
+/*
+ * A hint in memory, from its arrival until its claim is decided (and, when the
+ * claim was won, until the attempt is written back).
+ *
+ * Ownership: one block of memory holds the struct and all its texts. Threads:
+ * made by a lane, then core's; a won one belongs to its attempt.
+ */
+#ifndef TOC_EXECUTOR_ITEM_H
+#define TOC_EXECUTOR_ITEM_H
+
+#include "common/base/arena.h"
+#include "common/base/heap.h"
+#include "common/base/hmap.h"
+#include "common/base/list.h"
+#include "common/model/hint.h"
+#include "executor/offsets.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* One of the messages that carried the hint. */
+struct exec_ref {
+    struct exec_message *message;
+    struct exec_ref *next;
+};
+
+struct exec_target;
+
+enum exec_item_state {
+    EXEC_ITEM_NEW,      /* not yet the core's */
+    EXEC_ITEM_WAITING,  /* in the heap, until wake_ms */
+    EXEC_ITEM_QUEUED,   /* due; its target is full */
+    EXEC_ITEM_CLAIMING, /* in the claim batch */
+    EXEC_ITEM_WON,      /* an attempt's */
+};
+
+struct exec_item {
+    struct toc_heap_node node;
+    struct toc_hnode hnode;
+    struct toc_link link; /* in its target's queue */
+    enum exec_item_state state;
+    struct exec_ref *refs;
+
+    /* What the hint says. */
+    struct toc_task task;
+    bool has_payload;
+
+    /* What of its spec must be known before the claim. A spec that cannot be
+     * read is read again from the row. */
+    bool spec_bad;
+    struct toc_str target;
+    int64_t call_timeout_ms;
+    uint32_t batch_max;
+
+    int64_t wake_ms;        /* wall: not to be claimed before */
+    unsigned early;         /* times the database's clock refused it */
+    bool alone;             /* a claim with others failed: claim it alone */
+    struct exec_target *to; /* while queued or claiming */
+    bool slot_held;         /* while claiming: a call slot is kept for it */
+};
+
+/* Copies the hint. The arena is for scratch. */
+struct exec_item *exec_item_new(const struct toc_hint *hint,
+                                struct toc_arena *scratch);
+void exec_item_free(struct exec_item *item); /* refs must be gone */
+
+enum toc_priority exec_item_priority(const struct exec_item *item);
+
+/* The message carries the hint (too). */
+void exec_item_add_ref(struct exec_item *item, struct exec_message *message);
+/* The hint is decided: tells all its messages. */
+void exec_item_decide(struct exec_item *item, struct exec_offsets *offsets);
+/* Forgets messages of the partition, undecided. */
+void exec_item_drop_refs(struct exec_item *item,
+                         const struct exec_partition *partition);
+
+#endif

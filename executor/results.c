@@ -1,0 +1,361 @@
+#include "executor/results.h"
+
+#include "common/base/assert.h"
+#include "common/base/log.h"
+#include "common/base/status.h"
+
+#define GATHER_MS_MAX 100
+#define GATHER_N 64
+#define GATHER_FROM_PER_SEC 200 /* below: each at once */
+#define RATE_MS 250
+#define STEP_MS_MAX 1000
+#define BACKOFF_MS_MIN 50
+#define BACKOFF_MS_MAX 1000
+#define RENEW_MS 10000
+/* A lock that ends sooner than this is prolonged before its result is written;
+ * the longer one when the store has just failed. */
+#define RENEW_AHEAD_MS 1000
+#define RENEW_AHEAD_FAILING_MS 4000
+
+void
+exec_results_init(struct exec_results *results)
+{
+    *results = (struct exec_results){0};
+    exec_inbox_init(&results->inbox);
+    toc_list_init(&results->waiting);
+}
+
+static struct exec_attempt *
+attempt_of(struct toc_link *link)
+{
+    return toc_container_of(link, struct exec_attempt, link);
+}
+
+static void
+gone(struct exec_results *results, struct exec_attempt *attempt)
+{
+    exec_attempt_free(attempt);
+    exec_core_attempt_gone(results->options.core);
+}
+
+/* ---- arrival --------------------------------------------------------- */
+
+static void
+measure(struct exec_results *results, size_t n, int64_t now_ns)
+{
+    int64_t passed_ns = now_ns - results->slice_ns;
+
+    results->slice_n += n;
+    if (passed_ns < RATE_MS * TOC_NS_PER_MS)
+        return;
+    results->per_sec =
+        results->slice_n * 1000 / (uint64_t)(passed_ns / TOC_NS_PER_MS);
+    results->slice_ns = now_ns;
+    results->slice_n = 0;
+}
+
+static void
+take(struct exec_results *results, int64_t now_ns)
+{
+    struct toc_link posted, *link;
+    size_t n = 0;
+
+    toc_list_init(&posted);
+    exec_inbox_take(&results->inbox, &posted);
+    while ((link = toc_list_pop(&posted)) != NULL) {
+        if (results->n_waiting == 0)
+            results->oldest_ns = now_ns;
+        toc_list_push(&results->waiting, link);
+        results->n_waiting++;
+        n++;
+    }
+    measure(results, n, now_ns);
+}
+
+static int64_t
+gather_until(const struct exec_results *results)
+{
+    int64_t ms = 0;
+
+    if (results->per_sec >= GATHER_FROM_PER_SEC)
+        ms = (int64_t)(GATHER_N * UINT64_C(1000) / results->per_sec);
+    if (ms > GATHER_MS_MAX)
+        ms = GATHER_MS_MAX;
+    return results->oldest_ns + ms * TOC_NS_PER_MS;
+}
+
+static bool
+gathered(struct exec_results *results, int64_t now_ns)
+{
+    return results->n_waiting >= EXEC_RESULTS_MAX || results->alone ||
+           atomic_load(&results->hurry) || now_ns >= gather_until(results);
+}
+
+static void
+fill(struct exec_results *results, int64_t now_ns)
+{
+    size_t max = results->alone ? 1 : EXEC_RESULTS_MAX;
+    struct toc_link *link;
+
+    while (results->n < max &&
+           (link = toc_list_pop(&results->waiting)) != NULL) {
+        results->batch[results->n++] = attempt_of(link);
+        results->n_waiting--;
+    }
+    results->oldest_ns = now_ns;
+    results->failures = 0;
+    results->retry_ns = 0;
+    if (results->n_waiting == 0)
+        results->alone = false;
+}
+
+/* ---- renewing locks -------------------------------------------------- */
+
+struct renewal {
+    struct exec_attempt *attempts[EXEC_RESULTS_MAX];
+    struct toc_task_ref refs[EXEC_RESULTS_MAX];
+    uint64_t tokens[EXEC_RESULTS_MAX];
+    size_t n;
+};
+
+static void
+add_if_ending(struct renewal *renewal, struct exec_attempt *attempt,
+              int64_t before_ms)
+{
+    if (attempt->lock_until_ms >= before_ms || renewal->n == EXEC_RESULTS_MAX)
+        return;
+    renewal->attempts[renewal->n] = attempt;
+    renewal->refs[renewal->n] = attempt->finish.ref;
+    renewal->tokens[renewal->n] = attempt->token;
+    renewal->n++;
+}
+
+static void
+find_ending(struct exec_results *results, int64_t now_ms,
+            struct renewal *renewal)
+{
+    bool failing = results->failures > 0;
+    int64_t before_ms =
+        now_ms + (failing ? RENEW_AHEAD_FAILING_MS : RENEW_AHEAD_MS);
+    struct toc_link *link;
+
+    renewal->n = 0;
+    for (size_t i = 0; i < results->n; i++)
+        add_if_ending(renewal, results->batch[i], before_ms);
+    for (link = results->waiting.next; failing && link != &results->waiting;
+         link = link->next)
+        add_if_ending(renewal, attempt_of(link), before_ms);
+}
+
+static void
+failed(struct exec_results *results, const char *event,
+       const struct toc_error *err)
+{
+    int64_t wait_ms = BACKOFF_MS_MIN;
+    struct toc_mono now = toc_clock_mono(results->options.clock);
+
+    for (unsigned i = 0; i < results->failures && wait_ms < BACKOFF_MS_MAX; i++)
+        wait_ms *= 2;
+    if (wait_ms > BACKOFF_MS_MAX)
+        wait_ms = BACKOFF_MS_MAX;
+    results->failures++;
+    results->retry_ns = toc_mono_add_ms(now, wait_ms).ns;
+    toc_log_write(TOC_LOG_WARN, event,
+                  (const struct toc_field[]){
+                      F_MSG("results wait, trying again"), F_ERR(err),
+                      F_UINT("results", results->n + results->n_waiting),
+                      F_INT("wait_ms", wait_ms)},
+                  4);
+}
+
+/* False: a renewal was tried, and the step is over. */
+static bool
+locks_are_long(struct exec_results *results, int64_t now_ms)
+{
+    struct renewal renewal;
+    struct toc_error err = {0};
+    int64_t until_ms = now_ms + RENEW_MS;
+    size_t renewed = 0;
+
+    find_ending(results, now_ms, &renewal);
+    if (renewal.n == 0)
+        return true;
+    if (toc_store_renew(results->options.store, renewal.refs, renewal.tokens,
+                        renewal.n, until_ms, &renewed, &err) != TOC_OK) {
+        failed(results, "lock.renew_failed", &err);
+        return false;
+    }
+    EXEC_COUNT(results->options.counters, renewed, renewed);
+    for (size_t i = 0; i < renewal.n; i++)
+        renewal.attempts[i]->lock_until_ms = until_ms;
+    return false;
+}
+
+/* ---- writing --------------------------------------------------------- */
+
+static void
+count_kind(struct exec_counters *counters, enum toc_finish_kind kind)
+{
+    switch (kind) {
+    case TOC_FINISH_DONE:
+        EXEC_COUNT(counters, done, 1);
+        break;
+    case TOC_FINISH_SKIPPED:
+        EXEC_COUNT(counters, skipped, 1);
+        break;
+    case TOC_FINISH_RETRY:
+    case TOC_FINISH_SNOOZE:
+        EXEC_COUNT(counters, retried, 1);
+        break;
+    case TOC_FINISH_DEAD:
+        EXEC_COUNT(counters, dead, 1);
+        break;
+    case TOC_FINISH_GIVE_BACK:
+        break;
+    }
+}
+
+static void
+log_dead(const struct exec_attempt *attempt)
+{
+    char id[TOC_TASK_ID_TEXT_MAX];
+
+    TOC_LOG(WARN, "task.dead", F_MSG("became a dead letter"),
+            F_STR("task", toc_task_id_format(attempt->task.id, id)),
+            F_SPAN("biz_type", attempt->task.biz_type),
+            F_SPAN("reason", attempt->finish.reason),
+            F_SPAN("error", attempt->finish.error));
+}
+
+/* A late answer is history: it is told, and changes nothing. */
+static void
+log_lost(const struct exec_attempt *attempt)
+{
+    char id[TOC_TASK_ID_TEXT_MAX];
+
+    TOC_LOG(WARN, "result.late",
+            F_MSG("the lock was not ours any more, nothing changed"),
+            F_STR("task", toc_task_id_format(attempt->task.id, id)),
+            F_UINT("attempt", attempt->task.attempt + 1),
+            F_STR("result", toc_result_text(attempt->finish.outcome)));
+}
+
+static void
+account(struct exec_results *results, struct exec_attempt *attempt,
+        enum toc_finish_result result)
+{
+    struct exec_counters *counters = results->options.counters;
+
+    switch (result) {
+    case TOC_FINISH_OK:
+        count_kind(counters, attempt->finish.kind);
+        if (attempt->finish.kind == TOC_FINISH_DEAD)
+            log_dead(attempt);
+        break;
+    case TOC_FINISH_CANCELLED:
+        EXEC_COUNT(counters, cancelled, 1);
+        break;
+    case TOC_FINISH_LOST:
+        EXEC_COUNT(counters, lost, 1);
+        log_lost(attempt);
+        break;
+    }
+}
+
+/* The store refuses the batch, and would again: one by one, so that only the
+ * culprit is given up. Its lock expires and the sweep looks after the row. */
+static void
+refused(struct exec_results *results, const struct toc_error *err)
+{
+    char id[TOC_TASK_ID_TEXT_MAX];
+
+    if (results->n == 1) {
+        TOC_LOG(
+            ERROR, "result.refused",
+            F_MSG("gave the result up, its lock will expire"), F_ERR(err),
+            F_STR("task", toc_task_id_format(results->batch[0]->task.id, id)));
+        EXEC_COUNT(results->options.counters, unwritten, 1);
+        gone(results, results->batch[0]);
+    } else {
+        for (size_t i = results->n; i-- > 0;) {
+            toc_list_insert_before(results->waiting.next,
+                                   &results->batch[i]->link);
+            results->n_waiting++;
+        }
+        results->alone = true;
+    }
+    results->n = 0;
+}
+
+static void
+written(struct exec_results *results, const struct toc_finish *items)
+{
+    for (size_t i = 0; i < results->n; i++) {
+        account(results, results->batch[i], items[i].result);
+        gone(results, results->batch[i]);
+    }
+    results->n = 0;
+}
+
+static void
+write_back(struct exec_results *results, int64_t now_ms)
+{
+    struct toc_finish items[EXEC_RESULTS_MAX];
+    struct toc_error err = {0};
+    enum toc_status st;
+
+    for (size_t i = 0; i < results->n; i++)
+        items[i] = results->batch[i]->finish;
+    EXEC_COUNT(results->options.counters, writes, 1);
+    st = toc_store_finish(results->options.store, items, results->n, now_ms,
+                          &err);
+    if (st == TOC_OK)
+        written(results, items);
+    else if (toc_status_retryable(st))
+        failed(results, "result.write_failed", &err);
+    else
+        refused(results, &err);
+}
+
+int64_t
+exec_results_step(struct exec_results *results)
+{
+    const struct toc_clock *clk = results->options.clock;
+    int64_t now_ns = toc_clock_mono(clk).ns;
+    int64_t now_ms = toc_clock_wall(clk).ms;
+    int64_t latest_ns = now_ns + STEP_MS_MAX * TOC_NS_PER_MS;
+
+    take(results, now_ns);
+    if (results->n == 0) {
+        if (results->n_waiting == 0)
+            return latest_ns;
+        if (!gathered(results, now_ns))
+            return gather_until(results);
+        fill(results, now_ns);
+    }
+    if (results->retry_ns > now_ns)
+        return results->retry_ns;
+    if (locks_are_long(results, now_ms))
+        write_back(results, now_ms);
+    return results->retry_ns > now_ns ? results->retry_ns : now_ns;
+}
+
+void
+exec_results_done(struct exec_results *results)
+{
+    size_t left;
+    struct toc_link *link;
+
+    take(results, results->slice_ns);
+    left = results->n + results->n_waiting;
+    if (left > 0)
+        TOC_LOG(ERROR, "result.unwritten",
+                F_MSG("stopped with results not written, their locks expire"),
+                F_UINT("results", left));
+    for (size_t i = 0; i < results->n; i++)
+        gone(results, results->batch[i]);
+    results->n = 0;
+    while ((link = toc_list_pop(&results->waiting)) != NULL)
+        gone(results, attempt_of(link));
+    exec_inbox_done(&results->inbox);
+}

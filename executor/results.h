@@ -1,0 +1,56 @@
+/*
+ * The results combiner: writes attempts back.
+ *
+ * At a low rate each result is written at once; at a higher one they gather for
+ * up to GATHER_MS_MAX, so that a transaction holds about GATHER_N of them. What
+ * comes while one transaction commits goes into the next.
+ *
+ * A store that fails changes nothing: the batch is kept and written again, and
+ * meanwhile the locks of all that waits are prolonged, first in line, or a
+ * slow database would make successful calls repeat.
+ *
+ * Ownership: attempts posted to the inbox are its own; it frees them. Threads:
+ * results; the inbox any. Blocking: the store's renew and finish, at most one
+ * of them in a step.
+ */
+#ifndef TOC_EXECUTOR_RESULTS_H
+#define TOC_EXECUTOR_RESULTS_H
+
+#include "executor/core.h"
+
+#define EXEC_RESULTS_MAX 256 /* of one transaction */
+
+struct exec_results_options {
+    const struct toc_clock *clock;
+    struct toc_store *store;
+    struct exec_counters *counters;
+    struct exec_core *core; /* is told of each attempt that is gone */
+};
+
+struct exec_results {
+    struct exec_results_options options;
+    struct exec_inbox inbox; /* any thread posts attempts */
+
+    struct toc_link waiting; /* attempts */
+    size_t n_waiting;
+    int64_t oldest_ns; /* when the first of them came */
+    /* Rate of arrival, measured over slices of RATE_MS. */
+    int64_t slice_ns;
+    uint64_t slice_n;
+    uint64_t per_sec;
+
+    struct exec_attempt *batch[EXEC_RESULTS_MAX];
+    size_t n;
+    bool alone; /* what waits is written one by one: a batch was refused */
+    unsigned failures;
+    int64_t retry_ns;
+
+    _Atomic bool hurry; /* no gathering any more; any thread sets it */
+};
+
+void exec_results_init(struct exec_results *results);
+/* Gives up what is left, logged. */
+void exec_results_done(struct exec_results *results);
+int64_t exec_results_step(struct exec_results *results);
+
+#endif

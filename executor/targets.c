@@ -1,0 +1,256 @@
+#include "executor/targets.h"
+
+#include "common/base/alloc.h"
+#include "common/base/assert.h"
+#include "common/base/hash.h"
+
+#include <string.h>
+
+void
+exec_targets_init(struct exec_targets *targets, size_t calls_max,
+                  size_t target_max, size_t queue_max)
+{
+    *targets = (struct exec_targets){.calls_max = calls_max,
+                                     .target_max = target_max,
+                                     .queue_max = queue_max};
+    toc_list_init(&targets->crowded);
+}
+
+void
+exec_targets_done(struct exec_targets *targets)
+{
+    TOC_ASSERT(targets->known.len == 0);
+    toc_hmap_done(&targets->known);
+}
+
+void
+exec_targets_begin_round(struct exec_targets *targets)
+{
+    targets->round++;
+}
+
+bool
+exec_targets_full(const struct exec_targets *targets)
+{
+    return targets->in_flight >= targets->calls_max;
+}
+
+static bool
+is_text(const struct toc_hnode *node, const void *key)
+{
+    const struct exec_target *target =
+        (const struct exec_target *)(const void *)((const char *)node -
+                                                   offsetof(struct exec_target,
+                                                            hnode));
+
+    return toc_str_eq(target->text, *(const struct toc_str *)key);
+}
+
+static struct exec_target *
+make(struct exec_targets *targets, struct toc_str text, uint64_t hash)
+{
+    struct exec_target *target = toc_calloc(1, sizeof *target + text.len);
+    char *copy = (char *)(target + 1);
+
+    if (text.len > 0)
+        memcpy(copy, text.ptr, text.len);
+    target->text = (struct toc_str){copy, text.len};
+    toc_list_init(&target->link);
+    for (size_t i = 0; i < TOC_PRIORITIES; i++)
+        toc_list_init(&target->queue[i]);
+    toc_hmap_insert(&targets->known, &target->hnode, hash);
+    return target;
+}
+
+static struct exec_target *
+get(struct exec_targets *targets, struct toc_str text)
+{
+    uint64_t hash = toc_hash64(text.ptr, text.len);
+    struct toc_hnode *node =
+        toc_hmap_find(&targets->known, hash, is_text, &text);
+
+    if (node != NULL)
+        return toc_container_of(node, struct exec_target, hnode);
+    return make(targets, text, hash);
+}
+
+static void
+unref(struct exec_targets *targets, struct exec_target *target)
+{
+    TOC_ASSERT(target->users > 0);
+    if (--target->users > 0)
+        return;
+    TOC_ASSERT(target->in_flight == 0 && target->queued == 0);
+    toc_hmap_remove(&targets->known, &target->hnode);
+    toc_free(target);
+}
+
+static void
+take_slot(struct exec_targets *targets, struct exec_target *target)
+{
+    target->in_flight++;
+    targets->in_flight++;
+}
+
+static void
+give_slot(struct exec_targets *targets, struct exec_target *target)
+{
+    TOC_ASSERT(target->in_flight > 0 && targets->in_flight > 0);
+    target->in_flight--;
+    targets->in_flight--;
+}
+
+static bool
+has_slot(const struct exec_targets *targets, const struct exec_target *target)
+{
+    size_t left;
+
+    if (exec_targets_full(targets))
+        return false;
+    left = targets->calls_max - targets->in_flight;
+    return target->in_flight < targets->target_max && target->in_flight < left;
+}
+
+/* Joins the batch call for which an earlier hint of the round keeps a slot. */
+static bool
+ride(const struct exec_targets *targets, struct exec_target *target,
+     const struct exec_item *item)
+{
+    if (target->ride_round != targets->round || target->ride_left == 0 ||
+        target->ride_timeout_ms != item->call_timeout_ms || item->batch_max < 2)
+        return false;
+    target->ride_left--;
+    return true;
+}
+
+static bool
+admit(struct exec_targets *targets, struct exec_target *target,
+      struct exec_item *item)
+{
+    if (ride(targets, target, item))
+        return true;
+    if (!has_slot(targets, target))
+        return false;
+    take_slot(targets, target);
+    item->slot_held = true;
+    target->ride_round = targets->round;
+    target->ride_left = item->batch_max - 1;
+    target->ride_timeout_ms = item->call_timeout_ms;
+    return true;
+}
+
+bool
+exec_targets_admit(struct exec_targets *targets, struct exec_item *item)
+{
+    struct exec_target *target = get(targets, item->target);
+
+    TOC_ASSERT(item->to == NULL);
+    item->to = target;
+    target->users++;
+    /* Those that wait already go first. */
+    if (!toc_list_empty(&target->queue[exec_item_priority(item)]))
+        return false;
+    return admit(targets, target, item);
+}
+
+static void
+unqueue(struct exec_targets *targets, struct exec_item *item)
+{
+    struct exec_target *target = item->to;
+
+    toc_list_remove(&item->link);
+    TOC_ASSERT(target->queued > 0 && targets->queued > 0);
+    target->queued--;
+    targets->queued--;
+    if (target->queued == 0)
+        toc_list_remove(&target->link);
+}
+
+/* The newest hint of the least urgent queue. */
+static struct exec_item *
+least(const struct exec_target *target)
+{
+    for (size_t i = TOC_PRIORITIES; i-- > 0;)
+        if (!toc_list_empty(&target->queue[i]))
+            return toc_container_of(target->queue[i].prev, struct exec_item,
+                                    link);
+    return NULL;
+}
+
+struct exec_item *
+exec_targets_queue(struct exec_targets *targets, struct exec_item *item)
+{
+    struct exec_target *target = item->to;
+    struct exec_item *gone = NULL;
+
+    if (target->queued == 0)
+        toc_list_push(&targets->crowded, &target->link);
+    toc_list_push(&target->queue[exec_item_priority(item)], &item->link);
+    item->state = EXEC_ITEM_QUEUED;
+    target->queued++;
+    targets->queued++;
+    if (target->queued > targets->queue_max) {
+        gone = least(target);
+        exec_targets_leave(targets, gone);
+    }
+    return gone;
+}
+
+struct exec_item *
+exec_targets_pop(struct exec_targets *targets, enum toc_priority priority)
+{
+    struct toc_link *link = targets->crowded.next;
+
+    for (; link != &targets->crowded; link = link->next) {
+        struct exec_target *target =
+            toc_container_of(link, struct exec_target, link);
+        struct exec_item *item;
+
+        if (toc_list_empty(&target->queue[priority]))
+            continue;
+        item = toc_container_of(target->queue[priority].next, struct exec_item,
+                                link);
+        if (!admit(targets, target, item))
+            continue;
+        unqueue(targets, item);
+        item->state = EXEC_ITEM_CLAIMING;
+        if (target->queued > 0) {
+            toc_list_remove(&target->link);
+            toc_list_push(&targets->crowded, &target->link);
+        }
+        return item;
+    }
+    return NULL;
+}
+
+void
+exec_targets_leave(struct exec_targets *targets, struct exec_item *item)
+{
+    struct exec_target *target = item->to;
+
+    if (target == NULL)
+        return;
+    if (item->state == EXEC_ITEM_QUEUED)
+        unqueue(targets, item);
+    if (item->slot_held)
+        give_slot(targets, target);
+    item->slot_held = false;
+    item->to = NULL;
+    unref(targets, target);
+}
+
+void
+exec_targets_call_begun(struct exec_targets *targets,
+                        struct exec_target *target)
+{
+    target->users++;
+    take_slot(targets, target);
+}
+
+void
+exec_targets_call_ended(struct exec_targets *targets,
+                        struct exec_target *target)
+{
+    give_slot(targets, target);
+    unref(targets, target);
+}

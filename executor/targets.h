@@ -1,0 +1,74 @@
+/*
+ * Call slots, and who may have one.
+ *
+ * Two limits: calls_max of the process and target_max of each target. A third
+ * keeps a hanging target from taking what others need: a target may have no
+ * more calls under way than there are slots left (the dynamic threshold of
+ * Choudhury and Hahne, "Dynamic queue length thresholds", 1998, with factor 1).
+ * So k hanging targets together leave 1 / (k + 1) of all slots free, and alone
+ * a target gets up to half of them.
+ *
+ * Hints of a full target wait in a bounded queue of their own, most urgent
+ * priority first. When that is full the newest of the least urgent one is
+ * dropped: it counts as decided, and the sweep hints its task again. That costs
+ * time, never a call; to give a row back is not needed, it was not claimed.
+ *
+ * Ownership: targets exist while a hint or a call refers to them. Threads:
+ * core.
+ */
+#ifndef TOC_EXECUTOR_TARGETS_H
+#define TOC_EXECUTOR_TARGETS_H
+
+#include "executor/item.h"
+
+struct exec_target {
+    struct toc_hnode hnode;
+    struct toc_link link; /* among the crowded, while something is queued */
+    struct toc_link queue[TOC_PRIORITIES];
+    size_t queued;
+    size_t in_flight; /* calls under way, and slots kept for claims */
+    size_t users;     /* hints and calls that refer to it */
+    /* Fires that may join the batch call a slot is kept for, in this round. */
+    uint64_t ride_round;
+    size_t ride_left;
+    int64_t ride_timeout_ms;
+    struct toc_str text;
+};
+
+struct exec_targets {
+    struct toc_hmap known;
+    struct toc_link crowded;
+    size_t calls_max, target_max, queue_max;
+    size_t in_flight;
+    size_t queued;
+    uint64_t round;
+};
+
+void exec_targets_init(struct exec_targets *targets, size_t calls_max,
+                       size_t target_max, size_t queue_max);
+void exec_targets_done(struct exec_targets *targets); /* nobody refers to any */
+
+/* A new round of gathering: batch calls begin anew. */
+void exec_targets_begin_round(struct exec_targets *targets);
+bool exec_targets_full(const struct exec_targets *targets);
+
+/* The hint is due: keeps a slot for it (or a place in a batch call) and returns
+ * true, or leaves it to be queued. item->to is its target from now on. */
+bool exec_targets_admit(struct exec_targets *targets, struct exec_item *item);
+/* After admit said no. Returns the hint that had to go, or NULL; it refers to
+ * no target any more. */
+struct exec_item *exec_targets_queue(struct exec_targets *targets,
+                                     struct exec_item *item);
+/* A queued hint whose target has a slot now, with the slot; targets take
+ * turns. NULL: none. */
+struct exec_item *exec_targets_pop(struct exec_targets *targets,
+                                   enum toc_priority priority);
+/* The hint leaves its queue, or gives its slot back, and its target. */
+void exec_targets_leave(struct exec_targets *targets, struct exec_item *item);
+
+void exec_targets_call_begun(struct exec_targets *targets,
+                             struct exec_target *target);
+void exec_targets_call_ended(struct exec_targets *targets,
+                             struct exec_target *target);
+
+#endif
