@@ -55,6 +55,7 @@ struct toc_rpc_pending {
     grpc_slice text;
     const char *why; /* gRPC's own description of a failure */
     bool refused;    /* by us, before anything was done */
+    atomic_bool cancelled;
     size_t n_metadata;
     grpc_metadata metadata[];
 };
@@ -106,13 +107,27 @@ pending_free(struct toc_rpc_pending *pending)
     toc_free(pending);
 }
 
+/*
+ * A C core server that stops answers CANCELLED to calls that reach it in that
+ * moment, and proxies do so to calls they drop. To a caller who has cancelled
+ * nothing that is what every lost connection is.
+ */
+static enum toc_status
+status_of(struct toc_rpc_pending *pending)
+{
+    enum toc_status st = rpc_status_from_grpc(pending->code);
+
+    if (st == TOC_CANCELLED && !pending->refused &&
+        !atomic_load(&pending->cancelled))
+        return TOC_UNAVAILABLE;
+    return st;
+}
+
 static void
 give_result(struct toc_rpc_pending *pending)
 {
     struct toc_arena arena = {0};
-    struct toc_rpc_result result = {
-        .status = rpc_status_from_grpc(pending->code),
-    };
+    struct toc_rpc_result result = {.status = status_of(pending)};
 
     if (result.status != TOC_OK) {
         result.message = rpc_slice_view(&pending->text);
@@ -270,6 +285,7 @@ toc_rpc_start(struct toc_rpc_client *client,
 void
 toc_rpc_cancel(struct toc_rpc_pending *pending)
 {
+    atomic_store(&pending->cancelled, true);
     (void)grpc_call_cancel(pending->call, NULL);
 }
 

@@ -27,6 +27,8 @@ struct toc_rpc_client_options {
 
 /* What came back. All borrowed for the callback. */
 struct toc_rpc_result {
+    /* CANCELLED only when this side cancelled: a peer that says so stops, or
+     * lost somebody behind it, and that is UNAVAILABLE. */
     enum toc_status status;
     struct toc_str message; /* of a failure */
     struct toc_str details; /* packed google.rpc.Status; may be empty */

@@ -23,6 +23,9 @@
 /* Clients that vanished are noticed by pings of ours. */
 #define KEEPALIVE_MS 60000
 #define KEEPALIVE_TIMEOUT_MS 20000
+/* Stop: no new call for so long is quiet; and how long to wait for that. */
+#define QUIET_MS 10
+#define QUIET_MAX_MS 200
 
 static void
 on_drained(void *object, bool ok)
@@ -306,6 +309,31 @@ toc_rpc_server_serving(struct toc_rpc_server *server, bool serving)
 
 /* ---- stop ----------------------------------------------------------- */
 
+static int64_t
+now_ns(const struct toc_rpc_server *server)
+{
+    return toc_clock_mono(server->options.clock).ns;
+}
+
+/*
+ * gRPC resets calls that arrive once shutdown has begun, so clients would see
+ * CANCELLED. While they are refused by us they see UNAVAILABLE, as documented;
+ * so let those come in that are on their way.
+ */
+static void
+wait_quiet(struct toc_rpc_server *server, int64_t until_ns)
+{
+    size_t seen;
+
+    do {
+        int64_t pause_ns = now_ns(server) + QUIET_MS * TOC_NS_PER_MS;
+        seen = atomic_load(&server->arrived);
+        while (toc_bell_wait(&server->bell, pause_ns))
+            continue;
+    } while (seen != atomic_load(&server->arrived) &&
+             now_ns(server) < until_ns);
+}
+
 static bool
 ended(struct toc_rpc_server *server)
 {
@@ -323,18 +351,20 @@ wait_ended(struct toc_rpc_server *server, int64_t until_ns)
 void
 toc_rpc_server_stop(struct toc_rpc_server *server, int64_t grace_ms)
 {
-    struct toc_mono until =
-        toc_mono_add_ms(toc_clock_mono(server->options.clock), grace_ms);
+    int64_t until_ns = now_ns(server) + grace_ms * TOC_NS_PER_MS;
+    int64_t quiet_ms = grace_ms < QUIET_MAX_MS ? grace_ms : QUIET_MAX_MS;
 
     if (server->grpc == NULL)
         return;
     atomic_store(&server->stopping, true);
     rpc_health_stop(server->health);
     rpc_reflect_stop(server->reflect);
+    if (quiet_ms > 0)
+        wait_quiet(server, now_ns(server) + quiet_ms * TOC_NS_PER_MS);
     rpc_tag_start(&server->drain);
     grpc_server_shutdown_and_notify(server->grpc, server->queues[0].grpc,
                                     &server->drain);
-    wait_ended(server, until.ns);
+    wait_ended(server, until_ns);
     if (!ended(server))
         grpc_server_cancel_all_calls(server->grpc);
     wait_ended(server, TOC_BELL_FOREVER);

@@ -195,13 +195,12 @@ refuse_unknown(struct toc_rpc_call *call)
 }
 
 static void
-refuse_busy(struct toc_rpc_call *call)
+refuse_for_now(struct toc_rpc_call *call, enum toc_status st, const char *why)
 {
     struct toc_rpc_failure failure;
 
     toc_rpc_failure_init(&failure, &call->arena);
-    toc_rpc_failure_set(&failure, TOC_EXHAUSTED,
-                        "too many calls at once on this server");
+    toc_rpc_failure_set(&failure, st, "%s", why);
     failure.retry_after_ms = BUSY_RETRY_MS;
     toc_rpc_fail(call, &failure);
 }
@@ -231,6 +230,7 @@ on_arrived(void *object, bool ok)
     }
     rpc_call_arm(call->queue, method);
     atomic_fetch_add(&server->active, 1);
+    atomic_fetch_add(&server->arrived, 1);
     call->awaited = 2;
     call->deadline = rpc_deadline_from_grpc(
         server->options.clock,
@@ -239,7 +239,10 @@ on_arrived(void *object, bool ok)
     expect_close(call);
     if (atomic_fetch_add(&server->in_flight, 1) >=
         server->options.calls_in_flight_max)
-        refuse_busy(call);
+        refuse_for_now(call, TOC_EXHAUSTED,
+                       "too many calls at once on this server");
+    else if (atomic_load(&server->stopping))
+        refuse_for_now(call, TOC_UNAVAILABLE, "the server stops");
     else if (method->service == NULL)
         refuse_unknown(call);
     else if (method->begin != NULL)

@@ -97,6 +97,7 @@ struct toc_rpc_server {
 
     atomic_size_t in_flight; /* calls that wait for their answer */
     atomic_size_t active;    /* calls not yet released */
+    atomic_size_t arrived;   /* calls ever */
     atomic_bool stopping, drained;
     struct rpc_tag drain;
     struct toc_bell bell; /* for stop: drained, or no call active */
