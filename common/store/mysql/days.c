@@ -1,0 +1,400 @@
+/*
+ * Day partitions: made ahead, dropped whole.
+ *
+ * A day goes in steps, each quick: its partition is exchanged for an empty
+ * table (a rename), the rows in that table are looked at, then both are
+ * dropped. A plain DROP PARTITION would wait behind any open reader, and make
+ * everybody else wait behind itself; ALTER ... NOWAIT gives up instead, and is
+ * tried again. If anything unfinished turns up in the detached table, which the
+ * rule for dropping excludes, the day is put back.
+ *
+ * A crash in between leaves the detached table; the next call takes it up.
+ */
+#include "common/store/mysql/store_mysql_internal.h"
+
+#include "common/store/mysql/row.h"
+
+#include <string.h>
+
+#define DAYS_AHEAD 36 /* whole days: at least 35 days from any moment */
+#define DAYS_ADDED_MAX 400
+#define DAYS_DROPPED_MAX 32
+#define DDL_TIMEOUT_MS 120000
+#define ALTER_TRIES 60
+#define LOCK_WAIT_S 5
+
+/* task_info last: while it has the day, the day counts as there. */
+static const char *const tables[] = {"task_log", "key_history", "task_info"};
+#define N_TABLES (sizeof tables / sizeof tables[0])
+
+struct day {
+    char name[16];
+    int64_t end_ms;
+};
+
+/* p20270115: the day that ends at end_ms. Years after 9999 do not come up. */
+static void
+name_day(int64_t end_ms, char name[16])
+{
+    char text[TOC_TIME_TEXT_MAX];
+
+    toc_time_format(text, end_ms - TOC_MS_PER_DAY);
+    toc_format(name, 16, "p%.4s%.2s%.2s", text, text + 5, text + 8);
+}
+
+/* The table's partition bounds, ascending, without p_parked. */
+static enum toc_status
+read_days(struct toc_my_conn *conn, const char *table, struct toc_arena *arena,
+          struct day **ret_days, size_t *ret_n, struct toc_error *reterr)
+{
+    const unsigned long *lens;
+    struct day *days;
+    enum toc_status st;
+    MYSQL_ROW row;
+    size_t n = 0;
+
+    toc_buf_printf(toc_my_begin(conn),
+                   "SELECT PARTITION_NAME,PARTITION_DESCRIPTION FROM "
+                   "information_schema.PARTITIONS WHERE "
+                   "TABLE_SCHEMA=DATABASE() AND TABLE_NAME='%s' AND "
+                   "PARTITION_NAME LIKE 'p2%%' "
+                   "ORDER BY PARTITION_ORDINAL_POSITION",
+                   table);
+    st = toc_my_run(conn, reterr);
+    if (st != TOC_OK)
+        return st;
+    days = toc_arena_calloc(
+        arena, (size_t)mysql_num_rows(conn->replies[0].rows) + 1, sizeof *days);
+    while ((row = toc_my_fetch(conn, 0, &lens)) != NULL) {
+        toc_copy(days[n].name, sizeof days[n].name,
+                 toc_field_str(row, lens, 0));
+        days[n].end_ms = toc_field_i64(row, lens, 1);
+        n++;
+    }
+    *ret_days = days;
+    *ret_n = n;
+    return TOC_OK;
+}
+
+/* Sends the ALTER TABLE in conn->sql until the table is free for it. */
+static enum toc_status
+alter(struct toc_my_conn *conn, const char *table, const char *change,
+      struct toc_error *reterr)
+{
+    enum toc_status st = TOC_OK;
+
+    for (int i = 0; i < ALTER_TRIES; i++) {
+        toc_buf_printf(toc_my_begin(conn), "ALTER TABLE %s%s%s", table,
+                       toc_my_dialect_nowait(&conn->dialect), change);
+        st = toc_my_run(conn, reterr);
+        if (st == TOC_OK || conn->fault != TOC_MY_LOCKED)
+            return st;
+        conn->fault = TOC_MY_FINE;
+        toc_my_pause(conn->store, 40);
+    }
+    return st;
+}
+
+/* ---- making
+ * ------------------------------------------------------------------ */
+
+static enum toc_status
+make_days_of(struct toc_my_conn *conn, const char *table, int64_t today_ms,
+             struct toc_error *reterr)
+{
+    TOC_CLEANUP(toc_arena_done) struct toc_arena arena = {0};
+    TOC_CLEANUP(toc_buf_done) struct toc_buf change = {0};
+    int64_t want = today_ms + DAYS_AHEAD * TOC_MS_PER_DAY;
+    int64_t end = today_ms - TOC_MS_PER_DAY; /* yesterday's is the first */
+    struct day *days;
+    size_t n;
+    enum toc_status st = read_days(conn, table, &arena, &days, &n, reterr);
+
+    if (st != TOC_OK)
+        return st;
+    if (n > 0)
+        end = days[n - 1].end_ms;
+    if (end >= want)
+        return TOC_OK;
+    /* A gap of years becomes one long partition. */
+    if (want - end > DAYS_ADDED_MAX * TOC_MS_PER_DAY)
+        end = want - DAYS_ADDED_MAX * TOC_MS_PER_DAY;
+    toc_buf_text(&change, "ADD PARTITION (");
+    for (const char *comma = ""; end < want; comma = ",") {
+        char name[16];
+        end += TOC_MS_PER_DAY;
+        name_day(end, name);
+        toc_buf_printf(&change, "%sPARTITION %s VALUES LESS THAN (%lld)", comma,
+                       name, (long long)end);
+    }
+    toc_buf_char(&change, ')');
+    return alter(conn, table, change.data, reterr);
+}
+
+enum toc_status
+toc_my_make_days(struct toc_my_conn *conn, int64_t now_ms,
+                 struct toc_error *reterr)
+{
+    int64_t today_ms = now_ms - now_ms % TOC_MS_PER_DAY;
+    enum toc_status st;
+
+    if (now_ms < 0 || now_ms > TOC_DUE_MS_MAX - 100 * TOC_MS_PER_DAY)
+        return toc_error_set(reterr, TOC_INVALID, "mysql", 0,
+                             "no days are made for the time %lld",
+                             (long long)now_ms);
+    st = toc_my_lock_schema(conn, LOCK_WAIT_S, reterr);
+    for (size_t i = 0; st == TOC_OK && i < N_TABLES; i++)
+        st = make_days_of(conn, tables[i], today_ms, reterr);
+    toc_my_unlock_schema(conn);
+    return st;
+}
+
+enum toc_status
+toc_my_make_days_op(void *self, int64_t now_ms, struct toc_error *reterr)
+{
+    struct toc_my_conn *conn;
+    enum toc_status st = toc_my_connect(self, DDL_TIMEOUT_MS, &conn, reterr);
+
+    if (st != TOC_OK)
+        return st;
+    st = toc_my_make_days(conn, now_ms, reterr);
+    toc_my_disconnect(conn);
+    return st;
+}
+
+/* ---- dropping
+ * ------------------------------------------------------------------ */
+
+/* Days that end before this may go: every shard's marks have passed it, no
+ * straggler is in it, retention is over. */
+static enum toc_status
+read_limit(struct toc_my_conn *conn, int64_t kept_from_ms, int64_t *ret_limit,
+           struct toc_error *reterr)
+{
+    int64_t marks, straggler;
+    enum toc_status st;
+
+    toc_buf_text(toc_my_begin(conn),
+                 "SELECT IF(COUNT(*)=256,MIN(LEAST(low_ms,keygc_ms)),0) "
+                 "FROM shard_owner");
+    toc_my_add(conn, "SELECT MIN(slot_ms) FROM straggler");
+    st = toc_my_run(conn, reterr);
+    if (st != TOC_OK)
+        return st;
+    marks = toc_my_number(conn, 0, 0);
+    straggler = toc_my_number(conn, 1, INT64_MAX);
+    *ret_limit = kept_from_ms;
+    if (marks < *ret_limit)
+        *ret_limit = marks;
+    if (straggler < *ret_limit)
+        *ret_limit = straggler;
+    return TOC_OK;
+}
+
+static enum toc_status
+run_text(struct toc_my_conn *conn, struct toc_error *reterr, const char *format,
+         const char *table, const char *day)
+{
+    toc_buf_printf(toc_my_begin(conn), "SET @table='%s_%s'", table, day);
+    toc_buf_text(toc_my_next(conn), format);
+    return toc_my_run(conn, reterr);
+}
+
+/* old_task_info_p20270115: where the day's rows are while it is dropped. */
+static void
+name_detached(const char *table, const char *day, char name[64])
+{
+    toc_format(name, 64, "old_%s_%s", table, day);
+}
+
+static enum toc_status
+detach(struct toc_my_conn *conn, const char *table, const char *day,
+       struct toc_error *reterr)
+{
+    char old[64], change[128];
+    enum toc_status st;
+
+    name_detached(table, day, old);
+    toc_buf_printf(toc_my_begin(conn), "CREATE TABLE %s LIKE %s", old, table);
+    toc_buf_printf(toc_my_next(conn), "ALTER TABLE %s REMOVE PARTITIONING",
+                   old);
+    st = toc_my_run(conn, reterr);
+    if (st != TOC_OK)
+        return st;
+    toc_format(change, sizeof change, "EXCHANGE PARTITION %s WITH TABLE %s",
+               day, old);
+    return alter(conn, table, change, reterr);
+}
+
+/* Unfinished rows of the detached table: 0, whatever the program thought, or
+ * it is put back. */
+static enum toc_status
+look_and_drop(struct toc_my_conn *conn, const char *table, const char *day,
+              bool *ret_dropped, struct toc_error *reterr)
+{
+    char old[64], change[128];
+    enum toc_status st = TOC_OK;
+
+    name_detached(table, day, old);
+    *ret_dropped = false;
+    if (strcmp(table, "task_info") == 0) {
+        toc_buf_printf(toc_my_begin(conn),
+                       "SELECT EXISTS(SELECT 1 FROM %s WHERE status<%d)", old,
+                       TOC_STATE_ENDED);
+        st = toc_my_run(conn, reterr);
+        if (st == TOC_OK && toc_my_number(conn, 0, 1) != 0) {
+            toc_format(change, sizeof change,
+                       "EXCHANGE PARTITION %s WITH TABLE %s", day, old);
+            st = alter(conn, table, change, reterr);
+            if (st == TOC_OK) {
+                toc_buf_printf(toc_my_begin(conn), "DROP TABLE %s", old);
+                st = toc_my_run(conn, reterr);
+            }
+            return st;
+        }
+    }
+    if (st != TOC_OK)
+        return st;
+    toc_format(change, sizeof change, "DROP PARTITION %s", day);
+    st = alter(conn, table, change, reterr);
+    if (st != TOC_OK)
+        return st;
+    toc_buf_printf(toc_my_begin(conn), "DROP TABLE %s", old);
+    *ret_dropped = true;
+    return toc_my_run(conn, reterr);
+}
+
+/* Is there a detached table of this day (a crash between two steps)? */
+static enum toc_status
+find_detached(struct toc_my_conn *conn, const char *table, const char *day,
+              bool *ret_there, struct toc_error *reterr)
+{
+    enum toc_status st =
+        run_text(conn, reterr,
+                 "SELECT COUNT(*) FROM information_schema.TABLES WHERE "
+                 "TABLE_SCHEMA=DATABASE() AND TABLE_NAME=CONCAT('old_',@table)",
+                 table, day);
+
+    if (st == TOC_OK)
+        *ret_there = toc_my_number(conn, 1, 0) != 0;
+    return st;
+}
+
+static enum toc_status
+drop_day_of(struct toc_my_conn *conn, const char *table, const char *day,
+            bool *ret_dropped, struct toc_error *reterr)
+{
+    bool there = false;
+    enum toc_status st = find_detached(conn, table, day, &there, reterr);
+
+    if (st == TOC_OK && there) {
+        /* Made, but perhaps not yet exchanged: then it is empty, and the
+         * partition full. Begin anew unless it holds rows. */
+        char old[64];
+        name_detached(table, day, old);
+        toc_buf_printf(toc_my_begin(conn), "SELECT EXISTS(SELECT 1 FROM %s)",
+                       old);
+        st = toc_my_run(conn, reterr);
+        if (st == TOC_OK && toc_my_number(conn, 0, 1) == 0) {
+            toc_buf_printf(toc_my_begin(conn), "DROP TABLE %s", old);
+            st = toc_my_run(conn, reterr);
+            there = false;
+        }
+    }
+    if (st == TOC_OK && !there)
+        st = detach(conn, table, day, reterr);
+    if (st == TOC_OK)
+        st = look_and_drop(conn, table, day, ret_dropped, reterr);
+    return st;
+}
+
+static bool
+has_day(const struct day *days, size_t n, const char *name)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(days[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+/* From task_info first: if it has unfinished rows, all stay. */
+static enum toc_status
+drop_day(struct toc_my_conn *conn, const struct day *day, size_t *dropped,
+         struct toc_error *reterr)
+{
+    bool gone = false;
+    enum toc_status st =
+        drop_day_of(conn, "task_info", day->name, &gone, reterr);
+
+    if (st == TOC_OK && gone)
+        *dropped += 1;
+    return st;
+}
+
+/* The other tables lose every day that task_info no longer has. */
+static enum toc_status
+drop_orphan_days(struct toc_my_conn *conn, const char *table,
+                 const struct day *kept, size_t n_kept,
+                 struct toc_error *reterr)
+{
+    TOC_CLEANUP(toc_arena_done) struct toc_arena arena = {0};
+    struct day *days;
+    size_t n;
+    enum toc_status st = read_days(conn, table, &arena, &days, &n, reterr);
+
+    for (size_t i = 0; st == TOC_OK && i < n; i++) {
+        bool gone;
+        if (n_kept == 0 || days[i].end_ms >= kept[0].end_ms ||
+            has_day(kept, n_kept, days[i].name))
+            break;
+        st = drop_day_of(conn, table, days[i].name, &gone, reterr);
+    }
+    return st;
+}
+
+static enum toc_status
+drop_days_locked(struct toc_my_conn *conn, int64_t kept_from_ms,
+                 size_t *dropped, struct toc_error *reterr)
+{
+    TOC_CLEANUP(toc_arena_done) struct toc_arena arena = {0};
+    struct day *days;
+    size_t n, before = *dropped;
+    int64_t limit = 0;
+    enum toc_status st = read_limit(conn, kept_from_ms, &limit, reterr);
+
+    if (st == TOC_OK)
+        st = read_days(conn, "task_info", &arena, &days, &n, reterr);
+    for (size_t i = 0; st == TOC_OK && i + 1 < n && i < DAYS_DROPPED_MAX; i++) {
+        if (days[i].end_ms > limit)
+            break;
+        st = drop_day(conn, &days[i], dropped, reterr);
+        if (*dropped == before + i)
+            break; /* unfinished rows: put back, the later days wait too */
+    }
+    if (st == TOC_OK)
+        st = read_days(conn, "task_info", &arena, &days, &n, reterr);
+    for (size_t i = 0; st == TOC_OK && i + 1 < N_TABLES; i++)
+        st = drop_orphan_days(conn, tables[i], days, n, reterr);
+    return st;
+}
+
+enum toc_status
+toc_my_drop_days(void *self, int64_t now_ms, int64_t retention_ms,
+                 size_t *ret_dropped, struct toc_error *reterr)
+{
+    struct toc_my_conn *conn;
+    size_t dropped = 0;
+    enum toc_status st = toc_my_connect(self, DDL_TIMEOUT_MS, &conn, reterr);
+
+    if (st != TOC_OK)
+        return st;
+    st = toc_my_lock_schema(conn, LOCK_WAIT_S, reterr);
+    if (st == TOC_OK) {
+        st = drop_days_locked(conn, now_ms - retention_ms, &dropped, reterr);
+        toc_my_unlock_schema(conn);
+    }
+    toc_my_disconnect(conn);
+    if (st == TOC_OK)
+        *ret_dropped = dropped;
+    return st;
+}

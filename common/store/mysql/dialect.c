@@ -1,0 +1,43 @@
+#include "common/store/mysql/dialect.h"
+
+#include <string.h>
+
+struct toc_my_dialect
+toc_my_dialect_of(const char *server_version)
+{
+    return (struct toc_my_dialect){
+        .mariadb = strstr(server_version, "MariaDB") != NULL,
+    };
+}
+
+/*
+ * - READ COMMITTED: locks only rows that match, reads what is committed.
+ * - sql_mode: too long or out of range is an error, never a cut value.
+ * - lock waits are short: the transaction is repeated.
+ * - in_predicate_conversion_threshold (MariaDB): a list of 1,000 or more values
+ *   would become a join with a temporary table, and read every partition.
+ * - idle_transaction_timeout (MariaDB, s): a process that is frozen between two
+ *   packets of a transaction must not hold its locks for long.
+ * - optimizer_max_sel_arg_weight (MariaDB): the ranges of 768 slices and 500
+ *   rows must never be given up for a scan.
+ */
+void
+toc_my_dialect_session(const struct toc_my_dialect *dialect,
+                       struct toc_buf *sql)
+{
+    toc_buf_text(sql, "SET NAMES binary;"
+                      "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED;"
+                      "SET SESSION autocommit=1,time_zone='+00:00',"
+                      "sql_mode='STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION',"
+                      "innodb_lock_wait_timeout=2,lock_wait_timeout=2");
+    if (dialect->mariadb)
+        toc_buf_text(sql, ",in_predicate_conversion_threshold=0,"
+                          "idle_transaction_timeout=1,"
+                          "optimizer_max_sel_arg_weight=0");
+}
+
+const char *
+toc_my_dialect_nowait(const struct toc_my_dialect *dialect)
+{
+    return dialect->mariadb ? " NOWAIT " : " ";
+}

@@ -1,0 +1,32 @@
+/*
+ * All that differs between MariaDB (10.6 and later) and MySQL 8.
+ *
+ * Threads: any.
+ */
+#ifndef TOC_STORE_MYSQL_DIALECT_H
+#define TOC_STORE_MYSQL_DIALECT_H
+
+#include "common/base/buf.h"
+
+#include <stdbool.h>
+
+struct toc_my_dialect {
+    bool mariadb;
+};
+
+struct toc_my_dialect toc_my_dialect_of(const char *server_version);
+/* SET statements for a new connection. */
+void toc_my_dialect_session(const struct toc_my_dialect *dialect,
+                            struct toc_buf *sql);
+/* Between the table's name of an ALTER TABLE and what it does: give up rather
+ * than queue before everybody else. MySQL cannot say it, and waits for
+ * lock_wait_timeout. */
+const char *toc_my_dialect_nowait(const struct toc_my_dialect *dialect);
+/* The server's clock in ms. The session's time zone is UTC: no hour is there
+ * twice. */
+#define TOC_MY_NOW "FLOOR(UNIX_TIMESTAMP(NOW(3))*1000)"
+/* For rows read with a shared lock; the new spelling (FOR SHARE) is an error in
+ * MariaDB, the old one works in both. */
+#define TOC_MY_SHARED " LOCK IN SHARE MODE"
+
+#endif

@@ -1,0 +1,643 @@
+/*
+ * Submit: many tasks in one transaction of two packets.
+ *
+ * Packet 1 takes the shared lock on the marks and inserts the keys; if all of
+ * them were free, packet 2 inserts the rows and commits. If not, what the keys
+ * hold is read in between and decides.
+ *
+ * An id is made once and kept: when a COMMIT's outcome is unknown, the repeated
+ * insert of the key waits for the earlier one's lock and then finds either
+ * nothing or its own id. (A plain look at the table would be a race: the commit
+ * may come after it.)
+ *
+ * Equal keys inside a call: the first goes ahead, then the others are compared
+ * with it; one that replaces goes in a round of its own.
+ */
+#include "common/store/mysql/store_mysql_internal.h"
+
+#include "common/base/assert.h"
+#include "common/base/log.h"
+#include "common/base/rng.h"
+#include "common/store/mysql/log.h"
+#include "common/store/mysql/row.h"
+#include "common/store/mysql/sql.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum plan {
+    PLAN_NEW,     /* the key was free and is ours: insert the row */
+    PLAN_TAKE,    /* take the key over from a task that ended */
+    PLAN_REPLACE, /* cancel the task that holds it, take it over */
+    PLAN_DECIDED, /* nothing to write */
+};
+
+/* The task that holds the key. */
+struct holder {
+    bool has_row;
+    struct toc_task_ref ref;
+    enum toc_state state;
+    uint32_t fire;
+    uint8_t content[8];
+    int64_t ended_slot_ms; /* where it is once replaced */
+};
+
+struct entry {
+    struct toc_submit *item;
+    enum plan plan;
+    struct holder old;
+    int64_t floor_ms; /* the slot must be at least this */
+    enum toc_submit_result sent_result;
+    bool waiting; /* not decided in an earlier round */
+};
+
+struct submitting {
+    struct entry *entries; /* one a key, sorted by key */
+    struct toc_sql_row *rows;
+    size_t n;
+    int64_t now_ms;
+    int64_t low_ms[TOC_SHARDS];
+};
+
+static uint16_t
+shard_of(const struct entry *e)
+{
+    return toc_slice_shard(e->item->task->slice);
+}
+
+static bool
+id_is_zero(const struct toc_task_id *id)
+{
+    static const struct toc_task_id zero;
+
+    return memcmp(id, &zero, sizeof zero) == 0;
+}
+
+static void
+place(struct entry *e, int64_t now_ms)
+{
+    struct toc_task *task = e->item->task;
+
+    e->plan = PLAN_NEW;
+    task->slot_ms = toc_slot_for_due(task->due_ms, now_ms);
+    if (!toc_slot_is_parked(task->slot_ms) && task->slot_ms < e->floor_ms)
+        task->slot_ms = e->floor_ms;
+    if (id_is_zero(&task->id))
+        task->id = toc_task_id_make(task->key_hash, task->slot_ms,
+                                    (uint32_t)toc_rng_u64());
+}
+
+/* ---- packet 1 ---------------------------------------------------------------
+ */
+
+static void
+lock_marks(struct toc_my_conn *conn, const struct submitting *s)
+{
+    bool seen[TOC_SHARDS] = {false};
+    struct toc_buf *sql = toc_my_next(conn);
+    const char *comma = "";
+
+    toc_buf_text(sql, "SELECT shard_id,state,low_ms FROM shard_owner "
+                      "WHERE shard_id IN (");
+    for (size_t i = 0; i < s->n; i++) {
+        uint16_t shard = shard_of(&s->entries[i]);
+        if (seen[shard])
+            continue;
+        seen[shard] = true;
+        toc_buf_printf(sql, "%s%u", comma, shard);
+        comma = ",";
+    }
+    toc_buf_text(sql, ")" TOC_MY_SHARED);
+}
+
+static void
+insert_keys(struct toc_my_conn *conn, const struct submitting *s)
+{
+    struct toc_buf *sql = &conn->sql;
+
+    for (size_t i = 0; i < s->n; i++) {
+        const struct toc_task *task = s->entries[i].item->task;
+        if (i % TOC_MY_ROWS_MAX == 0)
+            toc_buf_text(toc_my_next(conn),
+                         "INSERT IGNORE INTO task_key "
+                         "(key_hash,task_id,slice,slot_ms,content) VALUES ");
+        else
+            toc_buf_char(sql, ',');
+        toc_buf_char(sql, '(');
+        toc_sql_hash(sql, task->key_hash);
+        toc_buf_char(sql, ',');
+        toc_sql_id(sql, task->id);
+        toc_buf_printf(sql, ",%u,%lld,", task->slice, (long long)task->slot_ms);
+        toc_sql_bytes(sql, (struct toc_str){
+                               (const char *)s->entries[i].item->content, 8});
+        toc_buf_char(sql, ')');
+    }
+}
+
+static enum toc_status
+take_marks(struct toc_my_conn *conn, struct submitting *s,
+           struct toc_error *reterr)
+{
+    const unsigned long *lens;
+    MYSQL_ROW row;
+
+    for (size_t i = 0; i < TOC_SHARDS; i++)
+        s->low_ms[i] = INT64_MIN;
+    while ((row = toc_my_fetch(conn, 1, &lens)) != NULL) {
+        uint64_t shard = toc_field_u64(row, lens, 0);
+        if (toc_field_u64(row, lens, 1) == TOC_SHARD_MOVING)
+            return toc_error_set(reterr, TOC_UNAVAILABLE, "mysql", 0,
+                                 "shard %u is being moved", (unsigned)shard);
+        if (shard < TOC_SHARDS)
+            s->low_ms[shard] = toc_field_i64(row, lens, 2);
+    }
+    for (size_t i = 0; i < s->n; i++)
+        if (s->low_ms[shard_of(&s->entries[i])] == INT64_MIN)
+            return toc_error_set(reterr, TOC_PRECONDITION, "mysql", 0,
+                                 "shard_owner has no shard %u: migrate first",
+                                 shard_of(&s->entries[i]));
+    return TOC_OK;
+}
+
+/* Is every slot above its mark? If not (a clock a minute slow, a long freeze),
+ * the keys go again with other slots. */
+static bool
+above_marks(struct submitting *s)
+{
+    bool above = true;
+
+    for (size_t i = 0; i < s->n; i++) {
+        struct entry *e = &s->entries[i];
+        int64_t low_ms = s->low_ms[shard_of(e)];
+        int64_t slot_ms = e->item->task->slot_ms;
+        if (toc_slot_is_parked(slot_ms) || slot_ms > low_ms)
+            continue;
+        e->floor_ms = low_ms + 1;
+        above = false;
+    }
+    return above;
+}
+
+static bool
+all_keys_new(const struct toc_my_conn *conn, size_t n)
+{
+    uint64_t inserted = 0;
+
+    for (size_t i = 2; i < conn->n_replies; i++)
+        inserted += conn->replies[i].affected;
+    return inserted == n;
+}
+
+/* ---- keys that were taken
+ * ------------------------------------------------------ */
+
+static void
+select_holders(struct toc_my_conn *conn, const struct submitting *s)
+{
+    struct toc_buf *sql = toc_my_begin(conn);
+
+    toc_buf_text(sql,
+                 "SELECT k.key_hash,k.task_id,k.slice,k.slot_ms,k.content,"
+                 "t.status,t.version,t.ended_ms,t.fire,t.biz_type,t.biz_id,"
+                 "t.name FROM task_key k LEFT JOIN task_info t ON "
+                 "t.slice=k.slice AND t.slot_ms=k.slot_ms AND "
+                 "t.task_id=k.task_id WHERE k.key_hash IN (");
+    for (size_t i = 0; i < s->n; i++) {
+        if (i > 0)
+            toc_buf_char(sql, ',');
+        toc_sql_hash(sql, s->entries[i].item->task->key_hash);
+    }
+    toc_buf_char(sql, ')');
+}
+
+static struct entry *
+entry_of(const struct submitting *s, const struct toc_key_hash *hash)
+{
+    size_t low = 0, high = s->n;
+
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+        int order =
+            memcmp(hash, &s->entries[mid].item->task->key_hash, sizeof *hash);
+        if (order == 0)
+            return &s->entries[mid];
+        if (order < 0)
+            high = mid;
+        else
+            low = mid + 1;
+    }
+    return NULL;
+}
+
+static void
+decided(struct entry *e, enum toc_submit_result result)
+{
+    e->plan = PLAN_DECIDED;
+    e->item->result = result;
+    e->item->stored = e->old.ref;
+}
+
+/* The key is ours: inserted just now, or by an earlier try. */
+static void
+decide_own(struct entry *e, bool has_row)
+{
+    if (!has_row)
+        return;
+    e->item->task->slot_ms = e->old.ref.slot_ms;
+    decided(e, e->sent_result);
+}
+
+static bool
+same_texts(const struct toc_task *task, MYSQL_ROW row,
+           const unsigned long *lens)
+{
+    return toc_str_eq(task->biz_type, toc_field_str(row, lens, 9)) &&
+           toc_str_eq(task->biz_id, toc_field_str(row, lens, 10)) &&
+           toc_str_eq(task->name, toc_field_str(row, lens, 11));
+}
+
+static void
+decide_live(struct entry *e)
+{
+    if (e->item->on_conflict != TOC_ON_CONFLICT_REPLACE)
+        decided(e, TOC_SUBMIT_OTHER);
+    else if (e->old.state == TOC_STATE_EXECUTING)
+        decided(e, TOC_SUBMIT_TOO_LATE);
+    else
+        e->plan = PLAN_REPLACE;
+}
+
+static void
+decide(struct entry *e, MYSQL_ROW row, const unsigned long *lens,
+       int64_t now_ms)
+{
+    int64_t ended_ms = toc_field_i64(row, lens, 7);
+    bool ended = toc_state_ended(e->old.state);
+
+    if (!e->old.has_row) {
+        e->plan = PLAN_TAKE; /* its day is gone */
+        e->sent_result = TOC_SUBMIT_CREATED;
+    } else if (!same_texts(e->item->task, row, lens)) {
+        TOC_LOG(DEBUG, "store.collision", F_MSG("two keys have one hash"),
+                F_SPAN("biz_type", e->item->task->biz_type),
+                F_SPAN("biz_id", e->item->task->biz_id));
+        decided(e, TOC_SUBMIT_OTHER);
+    } else if (ended && now_ms - ended_ms >= e->item->key_window_ms) {
+        e->plan = PLAN_TAKE;
+        e->sent_result = TOC_SUBMIT_CREATED;
+    } else if (memcmp(e->old.content, e->item->content, 8) == 0) {
+        decided(e, TOC_SUBMIT_SAME);
+    } else if (ended && e->item->on_conflict == TOC_ON_CONFLICT_REPLACE) {
+        e->plan = PLAN_TAKE;
+        e->sent_result = TOC_SUBMIT_REPLACED;
+    } else {
+        decide_live(e);
+        if (e->plan == PLAN_REPLACE)
+            e->sent_result = TOC_SUBMIT_REPLACED;
+    }
+}
+
+static enum toc_status
+take_holder(struct submitting *s, MYSQL_ROW row, const unsigned long *lens,
+            struct toc_error *reterr)
+{
+    struct toc_key_hash hash;
+    struct toc_task_id id;
+    struct entry *e = NULL;
+    int64_t state = toc_field_i64(row, lens, 5);
+
+    if (toc_field_bytes(row, lens, 0, hash.b, sizeof hash.b))
+        e = entry_of(s, &hash);
+    if (e == NULL || !toc_field_bytes(row, lens, 1, id.b, sizeof id.b) ||
+        !toc_field_bytes(row, lens, 4, e->old.content, 8) ||
+        !toc_state_valid(state))
+        return toc_error_set(reterr, TOC_DATA_LOSS, "mysql", 0,
+                             "a row of task_key makes no sense (status %lld)",
+                             (long long)state);
+    e->old.has_row = row[5] != NULL;
+    e->old.state = (enum toc_state)state;
+    e->old.ref =
+        (struct toc_task_ref){.slice = (uint16_t)toc_field_u64(row, lens, 2),
+                              .slot_ms = toc_field_i64(row, lens, 3),
+                              .id = id,
+                              .version = (uint32_t)toc_field_u64(row, lens, 6)};
+    e->old.fire = (uint32_t)toc_field_u64(row, lens, 8);
+    if (toc_task_id_cmp(id, e->item->task->id) == 0)
+        decide_own(e, e->old.has_row);
+    else
+        decide(e, row, lens, s->now_ms);
+    return TOC_OK;
+}
+
+static enum toc_status
+read_holders(struct toc_my_conn *conn, struct submitting *s,
+             struct toc_error *reterr)
+{
+    const unsigned long *lens;
+    enum toc_status st;
+    MYSQL_ROW row;
+
+    select_holders(conn, s);
+    st = toc_my_run(conn, reterr);
+    while (st == TOC_OK && (row = toc_my_fetch(conn, 0, &lens)) != NULL)
+        st = take_holder(s, row, lens, reterr);
+    return st;
+}
+
+/* ---- packet 2
+ * -------------------------------------------------------------------- */
+
+/* Cancels the old task; parked, it moves to now (see command.c). */
+static void
+cancel_old(struct toc_my_conn *conn, const struct submitting *s,
+           struct entry *e)
+{
+    struct toc_buf *sql = toc_my_next(conn);
+    struct holder *old = &e->old;
+
+    old->ended_slot_ms = old->ref.slot_ms;
+    toc_buf_printf(sql,
+                   "UPDATE task_info SET version=version+1,status=%d,"
+                   "ended_ms=%lld",
+                   TOC_STATE_CANCELLED, (long long)s->now_ms);
+    if (toc_slot_is_parked(old->ref.slot_ms)) {
+        old->ended_slot_ms =
+            toc_sql_slot_value(s->now_ms, s->low_ms[shard_of(e)]);
+        toc_buf_printf(sql, ",slot_ms=%lld", (long long)old->ended_slot_ms);
+    }
+    toc_buf_text(sql, " WHERE ");
+    toc_sql_where_ref(sql, "", &old->ref, TOC_SQL_VERSION);
+    toc_buf_printf(sql, " AND status=%d", (int)old->state);
+    toc_my_guard_rows(conn, 1);
+}
+
+static void
+take_key(struct toc_my_conn *conn, const struct entry *e)
+{
+    const struct toc_task *task = e->item->task;
+    struct toc_buf *sql = toc_my_next(conn);
+
+    toc_buf_text(sql, "UPDATE task_key SET task_id=");
+    toc_sql_id(sql, task->id);
+    toc_buf_printf(sql, ",slice=%u,slot_ms=%lld,content=", task->slice,
+                   (long long)task->slot_ms);
+    toc_sql_bytes(sql, (struct toc_str){(const char *)e->item->content, 8});
+    toc_buf_text(sql, " WHERE key_hash=");
+    toc_sql_hash(sql, task->key_hash);
+    toc_buf_text(sql, " AND task_id=");
+    toc_sql_id(sql, e->old.ref.id);
+    toc_my_guard_rows(conn, 1);
+}
+
+static void
+keep_history(struct toc_my_conn *conn, const struct entry *e)
+{
+    struct toc_buf *sql = toc_my_next(conn);
+
+    toc_buf_text(sql, "INSERT IGNORE INTO key_history "
+                      "(key_hash,slot_ms,task_id,slice) VALUES (");
+    toc_sql_hash(sql, e->item->task->key_hash);
+    toc_buf_printf(sql, ",%lld,", (long long)e->old.ended_slot_ms);
+    toc_sql_id(sql, e->old.ref.id);
+    toc_buf_printf(sql, ",%u)", e->old.ref.slice);
+}
+
+static void
+log_cancel(struct toc_my_conn *conn, const struct entry *e, int64_t now_ms)
+{
+    struct toc_log_row row = {.at = e->old.ref,
+                              .kind = TOC_LOG_KIND_CANCEL,
+                              .fire = e->old.fire,
+                              .next_slot_ms = e->old.ended_slot_ms,
+                              .at_ms = now_ms,
+                              .detail = TOC_STR("replaced by a new submit")};
+
+    row.at.version++;
+    toc_log_insert(toc_my_next(conn));
+    toc_log_values(&conn->sql, &row);
+}
+
+static void
+write_takeovers(struct toc_my_conn *conn, const struct submitting *s)
+{
+    for (size_t i = 0; i < s->n; i++) {
+        struct entry *e = &s->entries[i];
+        if (e->plan != PLAN_TAKE && e->plan != PLAN_REPLACE)
+            continue;
+        e->old.ended_slot_ms = e->old.ref.slot_ms;
+        if (e->plan == PLAN_REPLACE)
+            cancel_old(conn, s, e);
+        take_key(conn, e);
+        if (e->old.has_row)
+            keep_history(conn, e);
+        if (e->plan == PLAN_REPLACE)
+            log_cancel(conn, e, s->now_ms);
+    }
+}
+
+static size_t
+sorted_rows(const struct submitting *s)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < s->n; i++)
+        if (s->entries[i].plan != PLAN_DECIDED)
+            s->rows[n++] = (struct toc_sql_row){
+                .ref = toc_task_ref_of(s->entries[i].item->task), .item = i};
+    toc_sql_sort_rows(s->rows, n);
+    return n;
+}
+
+/* Adds the rows; when a packet is full it is sent and another begun. */
+static enum toc_status
+write_rows(struct toc_my_conn *conn, const struct submitting *s, size_t n,
+           struct toc_error *reterr)
+{
+    size_t room = conn->packet_max - 64 * 1024;
+    size_t in_statement = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        const struct toc_task *task = s->entries[s->rows[i].item].item->task;
+        if (conn->sql.len > 0 && conn->sql.len + toc_row_size(task) > room) {
+            enum toc_status st = toc_my_run(conn, reterr);
+            if (st != TOC_OK)
+                return st;
+            toc_my_begin(conn);
+            in_statement = 0;
+        }
+        if (in_statement++ % TOC_MY_ROWS_MAX == 0) {
+            toc_buf_text(toc_my_next(conn), "INSERT INTO task_info (");
+            toc_row_names(&conn->sql);
+            toc_buf_text(&conn->sql, ") VALUES ");
+        } else {
+            toc_buf_char(&conn->sql, ',');
+        }
+        toc_row_values(&conn->sql, task);
+    }
+    return TOC_OK;
+}
+
+static enum toc_status
+write_all(struct toc_my_conn *conn, struct submitting *s,
+          struct toc_error *reterr)
+{
+    size_t n = sorted_rows(s);
+    enum toc_status st;
+
+    toc_my_begin(conn);
+    if (n == 0) {
+        toc_my_add(conn, "ROLLBACK");
+        return toc_my_run(conn, reterr);
+    }
+    write_takeovers(conn, s);
+    st = write_rows(conn, s, n, reterr);
+    if (st != TOC_OK)
+        return st;
+    toc_my_commit(conn);
+    st = toc_my_run(conn, reterr);
+    for (size_t i = 0; st == TOC_OK && i < s->n; i++)
+        if (s->entries[i].plan != PLAN_DECIDED)
+            s->entries[i].item->result = s->entries[i].sent_result;
+    return st;
+}
+
+static enum toc_status
+submit_body(struct toc_my_conn *conn, void *arg, struct toc_error *reterr)
+{
+    struct submitting *s = arg;
+    enum toc_status st;
+
+    for (size_t i = 0; i < s->n; i++)
+        place(&s->entries[i], s->now_ms);
+    toc_my_begin(conn);
+    toc_my_add(conn, "START TRANSACTION");
+    lock_marks(conn, s);
+    insert_keys(conn, s);
+    st = toc_my_run(conn, reterr);
+    if (st == TOC_OK)
+        st = take_marks(conn, s, reterr);
+    if (st != TOC_OK)
+        return st;
+    if (!above_marks(s)) {
+        conn->fault = TOC_MY_GUARD;
+        return toc_error_set(reterr, TOC_UNAVAILABLE, "mysql", 0,
+                             "slots stay behind the low-water mark");
+    }
+    if (!all_keys_new(conn, s->n))
+        st = read_holders(conn, s, reterr);
+    return st == TOC_OK ? write_all(conn, s, reterr) : st;
+}
+
+/* ---- rounds
+ * --------------------------------------------------------------------- */
+
+static int
+cmp_entry(const void *a, const void *b)
+{
+    const struct entry *x = a, *y = b;
+    int order = memcmp(&x->item->task->key_hash, &y->item->task->key_hash,
+                       sizeof x->item->task->key_hash);
+
+    if (order != 0)
+        return order;
+    /* Equal keys in the order in which they were given: floor_ms holds it. */
+    return (x->floor_ms > y->floor_ms) - (x->floor_ms < y->floor_ms);
+}
+
+static bool
+same_key(const struct entry *a, const struct entry *b)
+{
+    return memcmp(&a->item->task->key_hash, &b->item->task->key_hash,
+                  sizeof a->item->task->key_hash) == 0;
+}
+
+static bool
+equal_to(const struct toc_task *a, const struct toc_task *b)
+{
+    return toc_str_eq(a->biz_type, b->biz_type) &&
+           toc_str_eq(a->biz_id, b->biz_id) && toc_str_eq(a->name, b->name);
+}
+
+/* Compares an entry with the one of the same key that went ahead; false when
+ * it must go in a round of its own. */
+static bool
+decide_after(struct entry *e, const struct entry *first)
+{
+    const struct toc_submit *ahead = first->item;
+    bool stands = ahead->result == TOC_SUBMIT_OTHER ||
+                  ahead->result == TOC_SUBMIT_TOO_LATE;
+    const uint8_t *content = stands ? first->old.content : ahead->content;
+    bool same = memcmp(content, e->item->content, 8) == 0 &&
+                equal_to(e->item->task, ahead->task);
+
+    if (!same && e->item->on_conflict == TOC_ON_CONFLICT_REPLACE)
+        return false;
+    e->item->result = same ? TOC_SUBMIT_SAME : TOC_SUBMIT_OTHER;
+    e->item->stored = ahead->result == TOC_SUBMIT_CREATED ||
+                              ahead->result == TOC_SUBMIT_REPLACED
+                          ? toc_task_ref_of(ahead->task)
+                          : ahead->stored;
+    return true;
+}
+
+/* Copies the first waiting entry of each key into round; returns how many. */
+static size_t
+pick_round(struct entry *all, size_t n, struct entry *round)
+{
+    size_t picked = 0;
+
+    for (size_t i = 0; i < n; i++)
+        if (all[i].waiting &&
+            (picked == 0 || !same_key(&round[picked - 1], &all[i])))
+            round[picked++] = all[i];
+    return picked;
+}
+
+static void
+settle_round(struct entry *all, size_t n, const struct entry *round,
+             size_t picked)
+{
+    size_t at = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        while (at < picked && cmp_entry(&round[at], &all[i]) < 0 &&
+               !same_key(&round[at], &all[i]))
+            at++;
+        if (!all[i].waiting)
+            continue;
+        TOC_ASSERT(at < picked);
+        if (all[i].item == round[at].item || decide_after(&all[i], &round[at]))
+            all[i].waiting = false;
+    }
+}
+
+enum toc_status
+toc_my_submit(void *self, struct toc_submit **items, size_t n, int64_t now_ms,
+              struct toc_error *reterr)
+{
+    TOC_AUTO_FREE struct entry *all = TOC_NEW_ARRAY(struct entry, n);
+    TOC_AUTO_FREE struct entry *round = TOC_NEW_ARRAY(struct entry, n);
+    TOC_AUTO_FREE struct toc_sql_row *rows =
+        TOC_NEW_ARRAY(struct toc_sql_row, n);
+    TOC_AUTO_FREE struct submitting *s = TOC_NEW(struct submitting);
+    size_t picked;
+
+    for (size_t i = 0; i < n; i++)
+        all[i] = (struct entry){
+            .item = items[i], .floor_ms = (int64_t)i, .waiting = true};
+    qsort(all, n, sizeof *all, cmp_entry);
+    while ((picked = pick_round(all, n, round)) > 0) {
+        enum toc_status st;
+        *s = (struct submitting){
+            .entries = round, .rows = rows, .n = picked, .now_ms = now_ms};
+        for (size_t i = 0; i < picked; i++) {
+            round[i].sent_result = TOC_SUBMIT_CREATED;
+            round[i].floor_ms = INT64_MIN;
+        }
+        st = toc_my_transact(self, submit_body, s, now_ms, reterr);
+        if (st != TOC_OK)
+            return st;
+        settle_round(all, n, round, picked);
+    }
+    return TOC_OK;
+}
