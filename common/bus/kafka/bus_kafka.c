@@ -7,10 +7,12 @@
 #include "common/bus/kafka/bus_kafka.h"
 
 #include "common/base/alloc.h"
-#include "common/base/cleanup.h"
 #include "common/base/str.h"
 #include "common/bus/kafka/kafka_admin.h"
 #include "common/bus/kafka/kafka_common.h"
+
+#include <pthread.h>
+#include <string.h>
 
 #define QUEUE_MAX_MESSAGES 100000
 #define CLOSE_MS 1000
@@ -21,6 +23,13 @@ struct toc_bus_kafka {
     toc_bus_report_fn *report;
     void *report_arg;
     size_t reports; /* of the current poll */
+    char *brokers, *client_id;
+
+    /* A client that may ask for a group's offsets. Locks: lock, for the
+     * question's whole time. */
+    pthread_mutex_t lock;
+    rd_kafka_t *member;
+    char *group;
 };
 
 static const struct toc_kafka_setting settings[] = {
@@ -45,6 +54,54 @@ on_report(rd_kafka_t *kafka, const rd_kafka_message_t *message, void *opaque)
         bus->report(
             bus->report_arg, message->_private, toc_kafka_status(message->err),
             message->err == RD_KAFKA_RESP_ERR_NO_ERROR ? message->offset : -1);
+}
+
+/* ---- a group's offsets ------------------------------------------------- */
+
+static void
+forget_member(struct toc_bus_kafka *bus)
+{
+    if (bus->member != NULL)
+        rd_kafka_destroy(bus->member);
+    toc_free(bus->group);
+    bus->member = NULL;
+    bus->group = NULL;
+}
+
+static enum toc_status
+make_member(struct toc_bus_kafka *bus, const char *group,
+            struct toc_error *reterr)
+{
+    const struct toc_kafka_setting given[] = {
+        {"group.id", group},
+        {"enable.auto.commit", "false"},
+        {"allow.auto.create.topics", "false"},
+    };
+    rd_kafka_conf_t *conf;
+    enum toc_status st =
+        toc_kafka_conf_new(bus->brokers, bus->client_id, &conf, reterr);
+    if (st != TOC_OK)
+        return st;
+    st = toc_kafka_set(conf, given, sizeof given / sizeof *given, reterr);
+    if (st != TOC_OK) {
+        rd_kafka_conf_destroy(conf);
+        return st;
+    }
+    st = toc_kafka_new(RD_KAFKA_CONSUMER, conf, &bus->member, reterr);
+    if (st == TOC_OK)
+        bus->group = toc_strdup(group);
+    return st;
+}
+
+/* One group is usual; another one takes its place. Locks: held. */
+static enum toc_status
+need_member(struct toc_bus_kafka *bus, const char *group,
+            struct toc_error *reterr)
+{
+    if (bus->group != NULL && strcmp(bus->group, group) == 0)
+        return TOC_OK;
+    forget_member(bus);
+    return make_member(bus, group, reterr);
 }
 
 /* ---- operations ------------------------------------------------------ */
@@ -85,8 +142,7 @@ op_end_offset(void *self, const char *topic, int32_t partition,
               int64_t timeout_ms, int64_t *ret_offset, struct toc_error *reterr)
 {
     struct toc_bus_kafka *bus = self;
-    int64_t low;
-    return toc_kafka_watermarks(bus->kafka, topic, partition, timeout_ms, &low,
+    return toc_kafka_end_offset(bus->kafka, topic, partition, timeout_ms,
                                 ret_offset, reterr);
 }
 
@@ -96,8 +152,13 @@ op_committed(void *self, const char *group, const char *topic,
              struct toc_error *reterr)
 {
     struct toc_bus_kafka *bus = self;
-    return toc_kafka_committed(bus->kafka, group, topic, partitions, timeout_ms,
-                               ret_offsets, reterr);
+    pthread_mutex_lock(&bus->lock);
+    enum toc_status st = need_member(bus, group, reterr);
+    if (st == TOC_OK)
+        st = toc_kafka_committed(bus->member, topic, partitions, timeout_ms,
+                                 ret_offsets, reterr);
+    pthread_mutex_unlock(&bus->lock);
+    return st;
 }
 
 static enum toc_status
@@ -152,20 +213,38 @@ make_conf(const struct toc_bus_kafka_options *options,
     return TOC_OK;
 }
 
+static void
+free_bus(struct toc_bus_kafka *bus)
+{
+    forget_member(bus);
+    if (bus->kafka != NULL)
+        rd_kafka_destroy(bus->kafka);
+    pthread_mutex_destroy(&bus->lock);
+    toc_free(bus->brokers);
+    toc_free(bus->client_id);
+    toc_free(bus);
+}
+
 enum toc_status
 toc_bus_kafka_open(const struct toc_bus_kafka_options *options,
                    struct toc_bus_kafka **ret_bus, struct toc_error *reterr)
 {
-    TOC_AUTO_FREE struct toc_bus_kafka *bus = TOC_NEW(struct toc_bus_kafka);
+    struct toc_bus_kafka *bus = TOC_NEW(struct toc_bus_kafka);
     bus->port = (struct toc_bus){&ops, bus};
     bus->report = options->report;
     bus->report_arg = options->report_arg;
+    bus->brokers = toc_strdup(options->brokers);
+    if (options->client_id != NULL)
+        bus->client_id = toc_strdup(options->client_id);
+    pthread_mutex_init(&bus->lock, NULL);
     rd_kafka_conf_t *conf;
     enum toc_status st = make_conf(options, bus, &conf, reterr);
     if (st == TOC_OK)
         st = toc_kafka_new(RD_KAFKA_PRODUCER, conf, &bus->kafka, reterr);
     if (st == TOC_OK)
-        *ret_bus = toc_steal(&bus);
+        *ret_bus = bus;
+    else
+        free_bus(bus);
     return st;
 }
 
@@ -177,8 +256,7 @@ toc_bus_kafka_close(struct toc_bus_kafka *bus)
     (void)rd_kafka_purge(bus->kafka,
                          RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT);
     (void)rd_kafka_flush(bus->kafka, CLOSE_MS);
-    rd_kafka_destroy(bus->kafka);
-    toc_free(bus);
+    free_bus(bus);
 }
 
 struct toc_bus *

@@ -35,18 +35,6 @@ mono_ms(void)
     return toc_os_mono_ns() / 1000000;
 }
 
-/* Options with a time limit for the brokers; ours is the wait's. */
-static rd_kafka_AdminOptions_t *
-options_new(rd_kafka_t *kafka, rd_kafka_admin_op_t op, int64_t timeout_ms)
-{
-    rd_kafka_AdminOptions_t *options = rd_kafka_AdminOptions_new(kafka, op);
-    char text[64];
-    /* out of range (a very long time) leaves the default: 60 s */
-    (void)rd_kafka_AdminOptions_set_request_timeout(
-        options, toc_kafka_ms(timeout_ms), text, sizeof text);
-    return options;
-}
-
 /* The answer to an admin request, or NULL and the reason. */
 static rd_kafka_event_t *
 wait_for(rd_kafka_queue_t *queue, int64_t timeout_ms, const char *what,
@@ -69,95 +57,97 @@ wait_for(rd_kafka_queue_t *queue, int64_t timeout_ms, const char *what,
 
 /* ---- offsets --------------------------------------------------------- */
 
+/*
+ * Asks for the offsets that the list names as RD_KAFKA_OFFSET_BEGINNING or
+ * _END; the answers replace them. (rd_kafka_query_watermark_offsets asks the
+ * same, but does not keep its time limit when a broker hangs.)
+ */
+static enum toc_status
+resolve(rd_kafka_t *kafka, rd_kafka_topic_partition_list_t *list,
+        int64_t timeout_ms, struct toc_error *reterr)
+{
+    static const char what[] = "ask for a partition's offsets";
+    rd_kafka_resp_err_t err =
+        rd_kafka_offsets_for_times(kafka, list, toc_kafka_ms(timeout_ms));
+    for (int i = 0; err == RD_KAFKA_RESP_ERR_NO_ERROR && i < list->cnt; i++) {
+        err = list->elems[i].err;
+        if (err == RD_KAFKA_RESP_ERR_NO_ERROR && list->elems[i].offset < 0)
+            err = RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
+    }
+    return toc_kafka_error(err, what, reterr);
+}
+
 enum toc_status
-toc_kafka_watermarks(rd_kafka_t *kafka, const char *topic, int32_t partition,
-                     int64_t timeout_ms, int64_t *ret_low, int64_t *ret_high,
+toc_kafka_end_offset(rd_kafka_t *kafka, const char *topic, int32_t partition,
+                     int64_t timeout_ms, int64_t *ret_offset,
                      struct toc_error *reterr)
 {
-    int64_t low, high;
-    rd_kafka_resp_err_t err = rd_kafka_query_watermark_offsets(
-        kafka, topic, partition, &low, &high, toc_kafka_ms(timeout_ms));
-    if (err != RD_KAFKA_RESP_ERR_NO_ERROR)
-        return toc_kafka_error(err, "ask for a partition's end", reterr);
-    *ret_low = low;
-    *ret_high = high;
-    return TOC_OK;
+    TOC_CLEANUP(list_done)
+    rd_kafka_topic_partition_list_t *list =
+        rd_kafka_topic_partition_list_new(1);
+    rd_kafka_topic_partition_list_add(list, topic, partition)->offset =
+        RD_KAFKA_OFFSET_END;
+    enum toc_status st = resolve(kafka, list, timeout_ms, reterr);
+    if (st == TOC_OK)
+        *ret_offset = list->elems[0].offset;
+    return st;
 }
 
-static rd_kafka_event_t *
-ask_committed(rd_kafka_t *kafka, rd_kafka_queue_t *queue, const char *group,
-              const rd_kafka_topic_partition_list_t *list, int64_t timeout_ms,
-              enum toc_status *ret_st, struct toc_error *reterr)
+/* What the client's group has committed, or less than 0 where nothing is. */
+static enum toc_status
+read_committed(rd_kafka_t *member, const char *topic, int32_t partitions,
+               int64_t timeout_ms, int64_t *offsets, struct toc_error *reterr)
 {
-    rd_kafka_ListConsumerGroupOffsets_t *request =
-        rd_kafka_ListConsumerGroupOffsets_new(group, list);
-    rd_kafka_AdminOptions_t *options = options_new(
-        kafka, RD_KAFKA_ADMIN_OP_LISTCONSUMERGROUPOFFSETS, timeout_ms);
-    rd_kafka_ListConsumerGroupOffsets(kafka, &request, 1, options, queue);
-    rd_kafka_AdminOptions_destroy(options);
-    rd_kafka_ListConsumerGroupOffsets_destroy(request);
-    return wait_for(queue, timeout_ms, "ask for a group's offsets", ret_st,
-                    reterr);
-}
-
-/* What the one group of the answer says. */
-static const rd_kafka_topic_partition_list_t *
-group_offsets(rd_kafka_event_t *event, rd_kafka_resp_err_t *ret_err)
-{
-    size_t n = 0;
-    const rd_kafka_group_result_t **groups =
-        rd_kafka_ListConsumerGroupOffsets_result_groups(
-            rd_kafka_event_ListConsumerGroupOffsets_result(event), &n);
-    if (n != 1) {
-        *ret_err = RD_KAFKA_RESP_ERR__BAD_MSG;
-        return NULL;
-    }
-    const rd_kafka_error_t *error = rd_kafka_group_result_error(groups[0]);
-    *ret_err =
-        error == NULL ? RD_KAFKA_RESP_ERR_NO_ERROR : rd_kafka_error_code(error);
-    return rd_kafka_group_result_partitions(groups[0]);
-}
-
-enum toc_status
-toc_kafka_committed(rd_kafka_t *kafka, const char *group, const char *topic,
-                    int32_t partitions, int64_t timeout_ms,
-                    int64_t *ret_offsets, struct toc_error *reterr)
-{
-    int64_t until = mono_ms() + timeout_ms;
-    TOC_CLEANUP(queue_done)
-    rd_kafka_queue_t *queue = rd_kafka_queue_new(kafka);
     TOC_CLEANUP(list_done)
     rd_kafka_topic_partition_list_t *list =
         rd_kafka_topic_partition_list_new(partitions);
     rd_kafka_topic_partition_list_add_range(list, topic, 0, partitions - 1);
-    enum toc_status st;
-    TOC_CLEANUP(event_done)
-    rd_kafka_event_t *event =
-        ask_committed(kafka, queue, group, list, timeout_ms, &st, reterr);
-    if (event == NULL)
-        return st;
-    rd_kafka_resp_err_t err;
-    const rd_kafka_topic_partition_list_t *found = group_offsets(event, &err);
-    TOC_AUTO_FREE int64_t *offsets = TOC_NEW_ARRAY(int64_t, (size_t)partitions);
-    for (int32_t i = 0; err == RD_KAFKA_RESP_ERR_NO_ERROR && i < partitions;
-         i++) {
-        const rd_kafka_topic_partition_t *at =
-            rd_kafka_topic_partition_list_find(
-                (rd_kafka_topic_partition_list_t *)(uintptr_t)found, topic, i);
-        if (at != NULL && (err = at->err) != RD_KAFKA_RESP_ERR_NO_ERROR)
-            break;
-        int64_t high;
-        if (at != NULL && at->offset >= 0)
-            offsets[i] = at->offset;
-        else if ((st = toc_kafka_watermarks(kafka, topic, i, until - mono_ms(),
-                                            &offsets[i], &high, reterr)) !=
-                 TOC_OK)
-            return st;
+    rd_kafka_resp_err_t err =
+        rd_kafka_committed(member, list, toc_kafka_ms(timeout_ms));
+    for (int i = 0; err == RD_KAFKA_RESP_ERR_NO_ERROR && i < list->cnt; i++) {
+        err = list->elems[i].err;
+        offsets[list->elems[i].partition] = list->elems[i].offset;
     }
-    if (err != RD_KAFKA_RESP_ERR_NO_ERROR)
-        return toc_kafka_error(err, "ask for a group's offsets", reterr);
-    memcpy(ret_offsets, offsets, (size_t)partitions * sizeof *offsets);
-    return TOC_OK;
+    return toc_kafka_error(err, "ask for a group's offsets", reterr);
+}
+
+/* Puts the log's start where nothing is committed. */
+static enum toc_status
+fill_starts(rd_kafka_t *kafka, const char *topic, int32_t partitions,
+            int64_t timeout_ms, int64_t *offsets, struct toc_error *reterr)
+{
+    TOC_CLEANUP(list_done)
+    rd_kafka_topic_partition_list_t *list =
+        rd_kafka_topic_partition_list_new(partitions);
+    for (int32_t i = 0; i < partitions; i++)
+        if (offsets[i] < 0)
+            rd_kafka_topic_partition_list_add(list, topic, i)->offset =
+                RD_KAFKA_OFFSET_BEGINNING;
+    if (list->cnt == 0)
+        return TOC_OK;
+    enum toc_status st = resolve(kafka, list, timeout_ms, reterr);
+    for (int i = 0; st == TOC_OK && i < list->cnt; i++)
+        offsets[list->elems[i].partition] = list->elems[i].offset;
+    return st;
+}
+
+enum toc_status
+toc_kafka_committed(rd_kafka_t *member, const char *topic, int32_t partitions,
+                    int64_t timeout_ms, int64_t *ret_offsets,
+                    struct toc_error *reterr)
+{
+    int64_t until = mono_ms() + timeout_ms;
+    TOC_AUTO_FREE int64_t *offsets = TOC_NEW_ARRAY(int64_t, (size_t)partitions);
+    /* its errors come by this queue; nobody else takes them out */
+    (void)rd_kafka_poll(member, 0);
+    enum toc_status st =
+        read_committed(member, topic, partitions, timeout_ms, offsets, reterr);
+    if (st == TOC_OK)
+        st = fill_starts(member, topic, partitions, until - mono_ms(), offsets,
+                         reterr);
+    if (st == TOC_OK)
+        memcpy(ret_offsets, offsets, (size_t)partitions * sizeof *offsets);
+    return st;
 }
 
 /* ---- topics ---------------------------------------------------------- */
@@ -174,10 +164,7 @@ create_topic(rd_kafka_t *kafka, rd_kafka_queue_t *queue, const char *name,
     if (topic == NULL)
         return toc_error_set(reterr, TOC_INVALID, "kafka", 0, "kafka: %s",
                              text);
-    rd_kafka_AdminOptions_t *options =
-        options_new(kafka, RD_KAFKA_ADMIN_OP_CREATETOPICS, timeout_ms);
-    rd_kafka_CreateTopics(kafka, &topic, 1, options, queue);
-    rd_kafka_AdminOptions_destroy(options);
+    rd_kafka_CreateTopics(kafka, &topic, 1, NULL, queue);
     rd_kafka_NewTopic_destroy(topic);
     enum toc_status st;
     TOC_CLEANUP(event_done)

@@ -12,12 +12,17 @@
 #include <librdkafka/rdkafka.h>
 #include <stdint.h>
 
-TOC_MUST_CHECK enum toc_status toc_kafka_watermarks(
+TOC_MUST_CHECK enum toc_status toc_kafka_end_offset(
     rd_kafka_t *kafka, const char *topic, int32_t partition, int64_t timeout_ms,
-    int64_t *ret_low, int64_t *ret_high, struct toc_error *reterr);
-/* No committed offset gives the log's start, as a consumer would start. */
+    int64_t *ret_offset, struct toc_error *reterr);
+/*
+ * What the group of `member`, a consumer that has not subscribed, has
+ * committed; nothing gives the log's start, where a consumer would start. (The
+ * admin request for it, of librdkafka 2.0, ends the process by an assertion
+ * when the group's broker hangs.)
+ */
 TOC_MUST_CHECK enum toc_status toc_kafka_committed(
-    rd_kafka_t *kafka, const char *group, const char *topic, int32_t partitions,
+    rd_kafka_t *member, const char *topic, int32_t partitions,
     int64_t timeout_ms, int64_t *ret_offsets, struct toc_error *reterr);
 TOC_MUST_CHECK enum toc_status toc_kafka_ensure_topic(
     rd_kafka_t *kafka, const char *topic, int32_t partitions,

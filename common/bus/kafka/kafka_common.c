@@ -9,6 +9,8 @@ static const struct toc_kafka_setting common_settings[] = {
     {"reconnect.backoff.ms", "50"},
     {"reconnect.backoff.max.ms", "1000"},
     {"socket.keepalive.enable", "true"},
+    /* a broker that hangs is given up after this time, not after a minute */
+    {"socket.timeout.ms", "5000"},
     {"socket.nagle.disable", "true"},
     {"broker.address.ttl", "5000"},
     /* closing an idle connection is no event */
