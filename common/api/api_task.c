@@ -19,30 +19,46 @@ toc_api_node(struct toc_arena *arena, const struct toc_api_names *names,
     return toc_api_text(arena, toc_str_of(name));
 }
 
-/*
- * `attempt` counts failures at their write-back: once the row is back in RETRY
- * after a failure, the latest attempt is counted; under way, done or snoozed
- * it is the one after those.
- */
-static uint32_t
-latest_number(const struct toc_task *task)
+/* Results that are counted in `attempt` when the task goes on to RETRY. */
+static bool
+is_counted(enum toc_result result)
 {
-    switch (task->result) {
-    case TOC_RESULT_NONE:
-    case TOC_RESULT_DONE:
-    case TOC_RESULT_SNOOZED:
-    case TOC_RESULT_STOPPED:
-        return task->attempt + 1u;
+    switch (result) {
     case TOC_RESULT_FAILED:
     case TOC_RESULT_REJECTED:
     case TOC_RESULT_UNREACHABLE:
     case TOC_RESULT_TIMEOUT:
-    case TOC_RESULT_LOST:
     case TOC_RESULT_REFUSED:
     case TOC_RESULT_BAD_TARGET:
+        return true;
+    case TOC_RESULT_NONE:
+    case TOC_RESULT_DONE:
+    case TOC_RESULT_SNOOZED:
+    case TOC_RESULT_STOPPED:
+    case TOC_RESULT_LOST:
         break;
     }
-    return task->attempt > 0 ? task->attempt : 1u;
+    return false;
+}
+
+/* An attempt that ends its task is not added to `attempt`: the task died of
+ * it, or a cancel was noted meanwhile. */
+static bool
+ended_by_attempt(const struct toc_task *task)
+{
+    return task->state == TOC_STATE_DEAD ||
+           task->state == TOC_STATE_DISCARDED ||
+           (task->state == TOC_STATE_CANCELLED &&
+            (task->flags & TOC_FLAG_CANCEL) != 0);
+}
+
+static uint32_t
+latest_number(const struct toc_task *task)
+{
+    if (task->attempt > 0 && is_counted(task->result) &&
+        !ended_by_attempt(task))
+        return task->attempt;
+    return task->attempt + 1u;
 }
 
 Toc__V1__Attempt *
@@ -50,13 +66,16 @@ toc_api_last_attempt(struct toc_arena *arena, const struct toc_task *task,
                      const struct toc_api_names *names)
 {
     bool under_way = task->state == TOC_STATE_EXECUTING;
+    /* A claim that was given back uncalled left only its mark. */
+    bool given_back = !under_way && task->ended_ms < task->claimed_ms;
     Toc__V1__Attempt *attempt;
 
-    if (task->claimed_ms == 0)
+    if (task->claimed_ms == 0 || (given_back && task->ended_ms == 0))
         return NULL;
     attempt = toc_arena_alloc(arena, sizeof *attempt);
     toc__v1__attempt__init(attempt);
-    attempt->claim_time = toc_api_time(arena, task->claimed_ms);
+    if (!given_back)
+        attempt->claim_time = toc_api_time(arena, task->claimed_ms);
     attempt->scheduler_node = toc_api_node(arena, names, task->sched_node);
     attempt->executor_node = toc_api_node(arena, names, task->exec_node);
     if (under_way) { /* a claim leaves the rest as the attempt before had it */
@@ -64,7 +83,8 @@ toc_api_last_attempt(struct toc_arena *arena, const struct toc_task *task,
         return attempt;
     }
     attempt->number = latest_number(task);
-    attempt->call_time = toc_api_time_or_unset(arena, task->called_ms);
+    if (task->called_ms >= task->claimed_ms || given_back)
+        attempt->call_time = toc_api_time_or_unset(arena, task->called_ms);
     attempt->end_time = toc_api_time_or_unset(arena, task->ended_ms);
     attempt->result = toc_api_result(task->result);
     attempt->error = toc_api_text(arena, task->error);

@@ -1,0 +1,148 @@
+#include "admin/service_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct snapshot {
+    struct toc_member *members;
+    size_t n_members;
+    struct toc_owner *owners;
+    size_t n_owners;
+};
+
+static bool
+take_snapshot(struct admin_call *call, struct snapshot *out)
+{
+    struct toc_error error = {.status = TOC_OK};
+    enum toc_status st = toc_coord_snapshot(
+        admin_call_coord(call), call->arena, &out->members, &out->n_members,
+        &out->owners, &out->n_owners, &error);
+
+    if (st != TOC_OK)
+        admin_fail_error(call, st, &error);
+    return st == TOC_OK;
+}
+
+/* ---- shards
+ * ------------------------------------------------------------------ */
+
+static char *
+shard_state(enum toc_shard_state state)
+{
+    switch (state) {
+    case TOC_SHARD_OPEN:
+        return "OPEN";
+    case TOC_SHARD_MOVING:
+        return "MOVING";
+    case TOC_SHARD_HELD:
+        return "HELD";
+    }
+    return "UNKNOWN";
+}
+
+static Toc__V1__Shard *
+shard_message(struct admin_call *call, const struct toc_shard_row *row,
+              const struct toc_owner *owner)
+{
+    Toc__V1__Shard *shard = toc_arena_alloc(call->arena, sizeof *shard);
+
+    toc__v1__shard__init(shard);
+    shard->shard = row->shard;
+    shard->state = shard_state(row->state);
+    shard->low_water_mark = toc_api_time_or_unset(call->arena, row->low_ms);
+    if (owner != NULL) {
+        shard->owner = toc_api_text(call->arena, owner->node);
+        shard->owner_address = toc_api_text(call->arena, owner->address);
+    }
+    return shard;
+}
+
+void
+admin_list_shards(struct admin_call *call)
+{
+    Toc__V1__ListShardsResponse answer = TOC__V1__LIST_SHARDS_RESPONSE__INIT;
+    const struct toc_owner *owners[TOC_SHARDS] = {NULL};
+    struct toc_error error = {.status = TOC_OK};
+    struct toc_shard_row *rows = NULL;
+    struct snapshot seen;
+    size_t n = 0;
+    enum toc_status st;
+
+    st = toc_store_list_shards(admin_call_store(call), call->arena, &rows, &n,
+                               &error);
+    if (st != TOC_OK) {
+        admin_fail_error(call, st, &error);
+        return;
+    }
+    if (!take_snapshot(call, &seen))
+        return;
+    for (size_t i = 0; i < seen.n_owners; i++)
+        if (seen.owners[i].shard < TOC_SHARDS)
+            owners[seen.owners[i].shard] = &seen.owners[i];
+    answer.shards = toc_arena_calloc(call->arena, n, sizeof *answer.shards);
+    for (size_t i = 0; i < n; i++)
+        answer.shards[i] = shard_message(
+            call, &rows[i],
+            rows[i].shard < TOC_SHARDS ? owners[rows[i].shard] : NULL);
+    answer.n_shards = n;
+    toc_rpc_reply(call->rpc, &answer.base);
+}
+
+/* ---- nodes
+ * --------------------------------------------------------------------- */
+
+static uint32_t
+count_shards(const struct snapshot *seen, const struct toc_member *member)
+{
+    uint32_t n = 0;
+
+    if (!toc_str_eq(member->role, TOC_STR("scheduler")))
+        return 0;
+    for (size_t i = 0; i < seen->n_owners; i++)
+        if (toc_str_eq(seen->owners[i].node, member->node))
+            n++;
+    return n;
+}
+
+static Toc__V1__Node *
+node_message(struct admin_call *call, const struct snapshot *seen,
+             const struct toc_member *member)
+{
+    Toc__V1__Node *node = toc_arena_alloc(call->arena, sizeof *node);
+
+    toc__v1__node__init(node);
+    node->role = toc_api_text(call->arena, member->role);
+    node->name = toc_api_text(call->arena, member->node);
+    node->address = toc_api_text(call->arena, member->address);
+    node->node_id = member->node_id;
+    node->start_time = toc_api_time_or_unset(call->arena, member->started_ms);
+    node->shards = count_shards(seen, member);
+    return node;
+}
+
+static int
+cmp_member(const void *a, const void *b)
+{
+    const struct toc_member *x = a, *y = b;
+    int order = toc_str_cmp(x->role, y->role);
+
+    return order != 0 ? order : toc_str_cmp(x->node, y->node);
+}
+
+void
+admin_list_nodes(struct admin_call *call)
+{
+    Toc__V1__ListNodesResponse answer = TOC__V1__LIST_NODES_RESPONSE__INIT;
+    struct snapshot seen;
+
+    if (!take_snapshot(call, &seen))
+        return;
+    if (seen.n_members > 0)
+        qsort(seen.members, seen.n_members, sizeof *seen.members, cmp_member);
+    answer.nodes =
+        toc_arena_calloc(call->arena, seen.n_members, sizeof *answer.nodes);
+    for (size_t i = 0; i < seen.n_members; i++)
+        answer.nodes[i] = node_message(call, &seen, &seen.members[i]);
+    answer.n_nodes = seen.n_members;
+    toc_rpc_reply(call->rpc, &answer.base);
+}
