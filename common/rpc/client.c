@@ -254,9 +254,7 @@ start_batch(struct toc_rpc_pending *pending, bool wait_for_ready)
     ops[5].data.recv_status_on_client.status = &pending->code;
     ops[5].data.recv_status_on_client.status_details = &pending->text;
     ops[5].data.recv_status_on_client.error_string = &pending->why;
-    rpc_tag_start(&pending->tag);
-    TOC_ASSERT(grpc_call_start_batch(pending->call, ops, 6, &pending->tag,
-                                     NULL) == GRPC_CALL_OK);
+    rpc_start_batch(pending->call, ops, 6, &pending->tag);
 }
 
 struct toc_rpc_pending *
@@ -276,6 +274,10 @@ toc_rpc_start(struct toc_rpc_client *client,
     pthread_mutex_lock(&lane->lock);
     toc_list_push(&lane->pending, &pending->link);
     pthread_mutex_unlock(&lane->lock);
+    /* A callback may start this while the client begins to close, too late for
+     * toc_rpc_client_free to find it in the list. */
+    if (refused == NULL && atomic_load(&client->closing))
+        toc_rpc_cancel(pending);
     start_batch(pending, request->wait_for_ready);
     return pending;
 }

@@ -24,6 +24,14 @@ rpc_tag_start(struct rpc_tag *tag)
     atomic_fetch_add_explicit(&tag->started, 1, memory_order_release);
 }
 
+void
+rpc_start_batch(grpc_call *call, const grpc_op *ops, size_t n,
+                struct rpc_tag *tag)
+{
+    rpc_tag_start(tag);
+    TOC_ASSERT(grpc_call_start_batch(call, ops, n, tag, NULL) == GRPC_CALL_OK);
+}
+
 grpc_completion_queue *
 rpc_queue_new(void)
 {

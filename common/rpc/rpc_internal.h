@@ -39,8 +39,11 @@ struct rpc_tag {
 };
 
 void rpc_tag_init(struct rpc_tag *tag, rpc_tag_fn *fn, void *object);
-/* To be called right before the tag is given to gRPC. */
+/* To be called right before the tag is given to gRPC; from then on the object
+ * belongs to the queue's thread. */
 void rpc_tag_start(struct rpc_tag *tag);
+void rpc_start_batch(grpc_call *call, const grpc_op *ops, size_t n,
+                     struct rpc_tag *tag);
 
 /* Counted; the first one sends gRPC's log to ours. */
 void rpc_library_init(void);

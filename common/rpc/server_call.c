@@ -212,9 +212,7 @@ expect_close(struct toc_rpc_call *call)
     grpc_op op = {.op = GRPC_OP_RECV_CLOSE_ON_SERVER};
 
     op.data.recv_close_on_server.cancelled = &call->close_cancelled;
-    rpc_tag_start(&call->closed);
-    TOC_ASSERT(grpc_call_start_batch(call->grpc, &op, 1, &call->closed, NULL) ==
-               GRPC_CALL_OK);
+    rpc_start_batch(call->grpc, &op, 1, &call->closed);
 }
 
 static void
@@ -342,9 +340,7 @@ send_answer(struct toc_rpc_call *call, enum toc_status st, const char *message)
         ops[n++] = op_message(call->reply);
     ops[n++] = op_status(call, st, with_text);
     atomic_fetch_sub(&call->queue->server->in_flight, 1);
-    rpc_tag_start(&call->answered);
-    TOC_ASSERT(grpc_call_start_batch(call->grpc, ops, n, &call->answered,
-                                     NULL) == GRPC_CALL_OK);
+    rpc_start_batch(call->grpc, ops, n, &call->answered);
     if (with_text != NULL)
         grpc_slice_unref(text);
 }
@@ -434,9 +430,7 @@ rpc_stream_send(struct toc_rpc_call *call, const ProtobufCMessage *message,
     if (!call->initial_sent)
         ops[n++] = op_initial_metadata(call);
     ops[n++] = op_message(buffer);
-    rpc_tag_start(tag);
-    TOC_ASSERT(grpc_call_start_batch(call->grpc, ops, n, tag, NULL) ==
-               GRPC_CALL_OK);
+    rpc_start_batch(call->grpc, ops, n, tag);
     /* gRPC has taken the slices. */
     grpc_byte_buffer_destroy(buffer);
 }
@@ -450,9 +444,7 @@ rpc_stream_recv(struct toc_rpc_call *call, struct rpc_tag *tag)
         grpc_byte_buffer_destroy(call->payload);
     call->payload = NULL;
     op.data.recv_message.recv_message = &call->payload;
-    rpc_tag_start(tag);
-    TOC_ASSERT(grpc_call_start_batch(call->grpc, &op, 1, tag, NULL) ==
-               GRPC_CALL_OK);
+    rpc_start_batch(call->grpc, &op, 1, tag);
 }
 
 void
