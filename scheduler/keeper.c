@@ -1,0 +1,256 @@
+#include "scheduler/keeper.h"
+
+#include "common/base/log.h"
+#include "common/base/thread.h"
+
+#include <string.h>
+
+#define AHEAD_MS 2000 /* due within this: sent before the shard is given up */
+#define HAND_POLL_MS 20
+#define LEAVE_MS 1500 /* for sending ahead at the end, at most */
+
+void
+sched_keeper_init(struct sched_keeper *keeper, struct toc_str node)
+{
+    sched_owner_init(&keeper->owner, node);
+}
+
+static int64_t
+mono_ns(const struct sched_keeper *keeper)
+{
+    return toc_clock_mono(keeper->clk).ns;
+}
+
+static void
+note_owner(struct sched_keeper *keeper, const struct toc_coord_event *event)
+{
+    uint16_t shard = event->owner.shard;
+    bool self = toc_str_eq(event->owner.node, toc_str_of(keeper->owner.self));
+
+    if (shard >= TOC_SHARDS)
+        return;
+    if (event->kind == TOC_COORD_OWNED && !self)
+        sched_shards_set_owner(keeper->shards, shard, event->owner.address);
+    else
+        sched_shards_set_owner(keeper->shards, shard,
+                               (struct toc_str){NULL, 0});
+}
+
+static void
+say_member(const struct toc_coord_event *event, const char *tag,
+           const char *text)
+{
+    TOC_LOG(INFO, tag, F_MSG(text), F_SPAN("of_role", event->member.role),
+            F_SPAN("of_node", event->member.node),
+            F_SPAN("address", event->member.address));
+}
+
+static void
+on_event(void *arg, const struct toc_coord_event *event)
+{
+    struct sched_keeper *keeper = arg;
+
+    switch (event->kind) {
+    case TOC_COORD_OWNED:
+    case TOC_COORD_FREED:
+        note_owner(keeper, event);
+        break;
+    case TOC_COORD_MEMBER_UP:
+        say_member(event, "member.up", "a process is there");
+        break;
+    case TOC_COORD_MEMBER_DOWN:
+        say_member(event, "member.down", "a process is gone");
+        break;
+    case TOC_COORD_SESSION_LOST:
+        TOC_LOG(WARN, "session.lost",
+                F_MSG("lost the session; giving up all shards"));
+        break;
+    case TOC_COORD_SESSION_NEW:
+        atomic_store(&keeper->session, true);
+        TOC_LOG(INFO, "session.new", F_MSG("has a session"));
+        break;
+    case TOC_COORD_RESET:
+    case TOC_COORD_SYNCED:
+        break;
+    }
+    sched_owner_event(&keeper->owner, event, mono_ns(keeper));
+}
+
+/* ---- actions
+ * -------------------------------------------------------------------- */
+
+static void
+say_shards(struct sched_keeper *keeper, const char *tag, const char *text,
+           size_t n)
+{
+    TOC_LOG(INFO, tag, F_MSG(text), F_UINT("shards", n),
+            F_UINT("owned", sched_shards_owned(keeper->shards)));
+}
+
+static void
+drop(struct sched_keeper *keeper, const struct sched_owner_action *action)
+{
+    for (size_t i = 0; i < action->n; i++)
+        sched_shards_drop(keeper->shards, action->shards[i]);
+    keeper->changed(keeper->arg);
+}
+
+static void
+acquire(struct sched_keeper *keeper, const struct sched_owner_action *action)
+{
+    bool won[TOC_SHARDS] = {false};
+    struct toc_error err = {0};
+    size_t n = 0;
+
+    if (toc_coord_acquire(keeper->coord, action->shards, action->n, won,
+                          &err) != TOC_OK) {
+        TOC_LOG(WARN, "shards.acquire_failed",
+                F_MSG("cannot claim shards, trying again in 1 s"), F_ERR(&err));
+        memset(won, 0, sizeof won);
+    }
+    sched_owner_acquired(&keeper->owner, action->shards, won, action->n,
+                         mono_ns(keeper));
+    for (size_t i = 0; i < action->n; i++)
+        if (won[i]) {
+            sched_shards_take(keeper->shards, action->shards[i]);
+            n++;
+        }
+    if (n == 0)
+        return;
+    keeper->changed(keeper->arg);
+    say_shards(keeper, "shards.acquired", "owns more shards", n);
+}
+
+static void
+begin_hand_over(struct sched_keeper *keeper,
+                const struct sched_owner_action *action)
+{
+    keeper->hand_until_ms = toc_clock_wall(keeper->clk).ms + AHEAD_MS;
+    for (size_t i = 0; i < action->n; i++)
+        atomic_store(&keeper->shards->handing[action->shards[i]], true);
+    sched_memory_hasten(keeper->memory, keeper->hand_until_ms);
+}
+
+static void
+release(struct sched_keeper *keeper, const struct sched_owner_action *action)
+{
+    struct toc_error err = {0};
+
+    drop(keeper, action);
+    if (toc_coord_release(keeper->coord, action->shards, action->n, &err) !=
+        TOC_OK)
+        TOC_LOG(WARN, "shards.release_failed",
+                F_MSG("cannot give shards up; they are taken back later"),
+                F_ERR(&err));
+    sched_owner_released(&keeper->owner, action->shards, action->n,
+                         mono_ns(keeper));
+    say_shards(keeper, "shards.released", "gave shards to a better owner",
+               action->n);
+}
+
+static void
+carry_out(struct sched_keeper *keeper, const struct sched_owner_action *action)
+{
+    switch (action->kind) {
+    case SCHED_OWNER_NOTHING:
+        break;
+    case SCHED_OWNER_ACQUIRE:
+        acquire(keeper, action);
+        break;
+    case SCHED_OWNER_HAND_OVER:
+        begin_hand_over(keeper, action);
+        break;
+    case SCHED_OWNER_RELEASE:
+        release(keeper, action);
+        break;
+    case SCHED_OWNER_DROP:
+        drop(keeper, action);
+        say_shards(keeper, "shards.dropped", "shards are not ours any more",
+                   action->n);
+        break;
+    }
+}
+
+/* Returns when to look again. */
+static int64_t
+act(struct sched_keeper *keeper)
+{
+    struct sched_owner_action action;
+    int64_t wake_ns;
+
+    if (sched_owner_handing(&keeper->owner) &&
+        sched_memory_unsent(keeper->memory, keeper->hand_until_ms) == 0)
+        sched_owner_flushed(&keeper->owner);
+    do {
+        wake_ns = sched_owner_step(&keeper->owner, mono_ns(keeper), &action);
+        carry_out(keeper, &action);
+    } while (action.kind != SCHED_OWNER_NOTHING &&
+             action.kind != SCHED_OWNER_HAND_OVER);
+    return wake_ns;
+}
+
+void
+sched_keeper_turn(struct sched_keeper *keeper, int64_t max_ms)
+{
+    struct toc_error err = {0};
+    int64_t wake_ns = act(keeper);
+    int64_t wait_ms = (wake_ns - mono_ns(keeper)) / TOC_NS_PER_MS + 1;
+
+    if (wait_ms > max_ms)
+        wait_ms = max_ms;
+    if (sched_owner_handing(&keeper->owner) && wait_ms > HAND_POLL_MS)
+        wait_ms = HAND_POLL_MS;
+    if (wait_ms < 0)
+        wait_ms = 0;
+    if (toc_coord_poll(keeper->coord, wait_ms, on_event, keeper, &err) ==
+        TOC_OK) {
+        if (keeper->failing)
+            TOC_LOG(INFO, "coord.recovered", F_MSG("etcd answers again"));
+        keeper->failing = false;
+    } else {
+        if (!keeper->failing)
+            TOC_LOG(WARN, "coord.failed",
+                    F_MSG("no word from etcd, trying again"), F_ERR(&err));
+        keeper->failing = true;
+    }
+    (void)act(keeper);
+}
+
+/* ---- the end
+ * ---------------------------------------------------------------------- */
+
+static void
+send_ahead(struct sched_keeper *keeper)
+{
+    int64_t until_ms = toc_clock_wall(keeper->clk).ms + AHEAD_MS;
+    int64_t end_ns = toc_mono_add_ms(toc_clock_mono(keeper->clk), LEAVE_MS).ns;
+    struct toc_bell never;
+
+    toc_bell_init(&never);
+    for (uint16_t i = 0; i < TOC_SHARDS; i++)
+        if (sched_shards_gen(keeper->shards, i) != 0)
+            atomic_store(&keeper->shards->handing[i], true);
+    sched_memory_hasten(keeper->memory, until_ms);
+    while (sched_memory_unsent(keeper->memory, until_ms) > 0 &&
+           mono_ns(keeper) < end_ns)
+        (void)toc_bell_wait(&never,
+                            toc_mono_add_ms(toc_clock_mono(keeper->clk), 5).ns);
+    toc_bell_done(&never);
+}
+
+void
+sched_keeper_leave(struct sched_keeper *keeper)
+{
+    struct toc_error err = {0};
+    size_t owned = sched_shards_owned(keeper->shards);
+
+    if (owned > 0 && sched_shards_live(keeper->shards))
+        send_ahead(keeper);
+    sched_shards_drop_all(keeper->shards);
+    if (toc_coord_leave(keeper->coord, &err) != TOC_OK)
+        TOC_LOG(WARN, "coord.leave_failed",
+                F_MSG("could not end the session; it ends by itself"),
+                F_ERR(&err));
+    keeper->changed(keeper->arg);
+    say_shards(keeper, "shards.left", "gave up all shards", owned);
+}

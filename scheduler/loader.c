@@ -1,0 +1,322 @@
+#include "scheduler/loader.h"
+
+#include "common/base/assert.h"
+#include "common/base/log.h"
+
+#include <string.h>
+
+#define BAND_MS 1200
+#define AHEAD_MS TOC_LOOK_AHEAD_MS
+#define NEAR_MS 500
+#define STEP_MAX_MS 12000
+#define PERIOD_NS (INT64_C(1000) * TOC_NS_PER_MS)
+#define FULL_NS (INT64_C(50) * TOC_NS_PER_MS)
+#define FAILED_NS (INT64_C(250) * TOC_NS_PER_MS)
+#define FAR_NS (INT64_C(60000) * TOC_NS_PER_MS)
+#define FAR_AT_ONCE 500
+
+/* What one reading brought. */
+struct reading {
+    struct sched_loader *loader;
+    enum sched_road road;
+    size_t rows;
+    bool full;
+};
+
+void
+sched_loader_init(struct sched_loader *loader,
+                  const struct sched_loader_options *opt)
+{
+    memset(loader, 0, sizeof *loader);
+    loader->opt = *opt;
+    atomic_init(&loader->cursor_ms, INT64_MIN);
+}
+
+int64_t
+sched_loader_cursor(struct sched_loader *loader)
+{
+    return atomic_load(&loader->cursor_ms);
+}
+
+static void
+take_row(void *arg, const struct toc_task *task)
+{
+    struct reading *reading = arg;
+
+    reading->rows++;
+    if (sched_memory_offer(reading->loader->opt.memory, task, reading->road) ==
+        SCHED_OFFER_FULL)
+        reading->full = true;
+}
+
+static enum toc_status
+read_rows(struct sched_loader *loader, const uint16_t *slices, size_t n,
+          const struct toc_slot_span *spans, size_t n_spans,
+          struct reading *reading)
+{
+    struct toc_error err = {0};
+    enum toc_status st = toc_store_load(loader->opt.store, slices, n, spans,
+                                        n_spans, take_row, reading, &err);
+
+    if (st == TOC_OK) {
+        if (loader->failing)
+            TOC_LOG(INFO, "loader.recovered", F_MSG("the store answers again"));
+        loader->failing = false;
+        loader->loaded_ok_ns = toc_clock_mono(loader->opt.clk).ns;
+    } else if (!loader->failing) {
+        loader->failing = true;
+        TOC_LOG(WARN, "loader.failed",
+                F_MSG("cannot read what is due next, trying again in 250 ms"),
+                F_ERR(&err));
+    }
+    return st;
+}
+
+/* ---- which shards ----------------------------------------------------------
+ */
+
+/* Takes over what changed; true when there are slices to be read. */
+static void
+look_at_shards(struct sched_loader *loader)
+{
+    uint32_t gen[TOC_SHARDS];
+
+    sched_shards_snapshot(loader->opt.shards, gen);
+    if (memcmp(gen, loader->gen, sizeof gen) == 0)
+        return;
+    memcpy(loader->gen, gen, sizeof gen);
+    for (size_t i = 0; i < TOC_SHARDS; i++) {
+        if (loader->known[i] != gen[i])
+            loader->known[i] = 0;
+        if (loader->new_gen[i] != gen[i])
+            loader->new_gen[i] = 0;
+    }
+    loader->n_slices = sched_shards_slices(loader->known, loader->slices);
+    loader->n_new = sched_shards_slices(loader->new_gen, loader->new_slices);
+    sched_walk_restart(&loader->fresh, loader->n_slices);
+    sched_walk_restart(&loader->new_walk, loader->n_new);
+    sched_walk_restart(&loader->band, loader->n_slices);
+}
+
+static bool
+start_new(struct sched_loader *loader, int64_t now_ms)
+{
+    if (loader->n_new > 0)
+        return true;
+    for (size_t i = 0; i < TOC_SHARDS; i++)
+        loader->new_gen[i] =
+            loader->gen[i] != loader->known[i] ? loader->gen[i] : 0;
+    loader->n_new = sched_shards_slices(loader->new_gen, loader->new_slices);
+    if (loader->n_new == 0)
+        return false;
+    loader->new_end_ms = now_ms + AHEAD_MS;
+    sched_walk_start(&loader->new_walk, now_ms - BAND_MS, BAND_MS + NEAR_MS,
+                     STEP_MAX_MS, loader->n_new);
+    return true;
+}
+
+static void
+set_cursor(struct sched_loader *loader, int64_t at_ms)
+{
+    loader->fresh.pos_ms = at_ms;
+    atomic_store(&loader->cursor_ms, at_ms);
+}
+
+/* The new shards are known up to new_end: with the cursor behind it nothing is
+ * missed, with the cursor beyond it the cursor comes back. */
+static void
+finish_new(struct sched_loader *loader)
+{
+    for (size_t i = 0; i < TOC_SHARDS; i++) {
+        if (loader->new_gen[i] != 0)
+            loader->known[i] = loader->new_gen[i];
+        loader->new_gen[i] = 0;
+    }
+    loader->n_new = 0;
+    if (!loader->fresh_set || loader->n_slices == 0) {
+        sched_walk_start(&loader->fresh, loader->new_end_ms, 2000, STEP_MAX_MS,
+                         0);
+        set_cursor(loader, loader->new_end_ms);
+        loader->fresh_set = true;
+    } else if (loader->fresh.pos_ms > loader->new_end_ms) {
+        set_cursor(loader, loader->new_end_ms);
+    }
+    loader->n_slices = sched_shards_slices(loader->known, loader->slices);
+    sched_walk_restart(&loader->fresh, loader->n_slices);
+    sched_walk_restart(&loader->band, loader->n_slices);
+}
+
+/* ---- readings
+ * ----------------------------------------------------------------- */
+
+static int64_t
+say_full(struct sched_loader *loader, int64_t now_ns)
+{
+    if (!loader->full)
+        TOC_LOG(WARN, "loader.full",
+                F_MSG("memory is full of hints; what comes later waits in the "
+                      "store"),
+                F_UINT("hints", sched_memory_len(loader->opt.memory)));
+    loader->full = true;
+    return now_ns + FULL_NS;
+}
+
+static int64_t
+read_new(struct sched_loader *loader, int64_t now_ns)
+{
+    struct reading reading = {.loader = loader, .road = SCHED_ROAD_NEAR};
+    struct toc_slot_span span;
+    struct sched_chunk chunk;
+
+    if (!sched_walk_next(&loader->new_walk, loader->new_end_ms, loader->n_new,
+                         &chunk)) {
+        finish_new(loader);
+        return now_ns;
+    }
+    span = (struct toc_slot_span){chunk.after_ms, chunk.to_ms};
+    if (read_rows(loader, loader->new_slices + chunk.first, chunk.n, &span, 1,
+                  &reading) != TOC_OK)
+        return now_ns + FAILED_NS;
+    if (reading.full) {
+        (void)sched_walk_shrink(&loader->new_walk, &chunk);
+        return say_full(loader, now_ns);
+    }
+    sched_walk_done(&loader->new_walk, &chunk, loader->n_new, reading.rows);
+    return now_ns;
+}
+
+/* The end of the band: not beyond the cursor, where the fresh part goes on. */
+static struct toc_slot_span
+band_span(const struct sched_loader *loader, int64_t now_ms)
+{
+    (void)loader;
+    return (struct toc_slot_span){now_ms - BAND_MS, now_ms + BAND_MS};
+}
+
+/* A band that holds very much is read by turns, some slices a second. */
+static int64_t
+read_band(struct sched_loader *loader, int64_t now_ns, int64_t now_ms)
+{
+    struct reading reading = {.loader = loader, .road = SCHED_ROAD_NEAR};
+    struct toc_slot_span span = band_span(loader, now_ms);
+    struct sched_walk *band = &loader->band;
+    size_t n = loader->n_slices - band->at;
+
+    if (n > band->group)
+        n = band->group;
+    loader->band_ns = now_ns + PERIOD_NS;
+    if (read_rows(loader, loader->slices + band->at, n, &span, 1, &reading) !=
+        TOC_OK)
+        return now_ns + FAILED_NS;
+    band->at = band->at + n >= loader->n_slices ? 0 : band->at + n;
+    if (reading.rows > 2 * SCHED_CHUNK_ROWS && n > 1)
+        band->group = n / 2;
+    else if (reading.rows < SCHED_CHUNK_ROWS && band->group < loader->n_slices)
+        band->group *= 2;
+    return now_ns;
+}
+
+static int64_t
+read_fresh(struct sched_loader *loader, int64_t now_ns,
+           const struct sched_chunk *chunk)
+{
+    struct reading reading = {.loader = loader, .road = SCHED_ROAD_FRESH};
+    struct toc_slot_span span = {chunk->after_ms, chunk->to_ms};
+
+    if (read_rows(loader, loader->slices + chunk->first, chunk->n, &span, 1,
+                  &reading) != TOC_OK)
+        return now_ns + FAILED_NS;
+    if (reading.full) {
+        (void)sched_walk_shrink(&loader->fresh, chunk);
+        return say_full(loader, now_ns);
+    }
+    sched_walk_done(&loader->fresh, chunk, loader->n_slices, reading.rows);
+    set_cursor(loader, loader->fresh.pos_ms);
+    return now_ns;
+}
+
+/* The usual second: band and fresh in one statement. */
+static int64_t
+read_both(struct sched_loader *loader, int64_t now_ns, int64_t now_ms,
+          const struct sched_chunk *chunk)
+{
+    struct reading reading = {.loader = loader, .road = SCHED_ROAD_FRESH};
+    const struct toc_slot_span spans[] = {band_span(loader, now_ms),
+                                          {chunk->after_ms, chunk->to_ms}};
+
+    if (read_rows(loader, loader->slices, loader->n_slices, spans, 2,
+                  &reading) != TOC_OK)
+        return now_ns + FAILED_NS;
+    if (reading.full) {
+        (void)sched_walk_shrink(&loader->fresh, chunk);
+        return say_full(loader, now_ns);
+    }
+    loader->band_ns = now_ns + PERIOD_NS;
+    sched_walk_done(&loader->fresh, chunk, loader->n_slices, reading.rows);
+    set_cursor(loader, loader->fresh.pos_ms);
+    loader->full = false;
+    return now_ns;
+}
+
+static int64_t
+move_far(struct sched_loader *loader, int64_t now_ns, int64_t now_ms)
+{
+    struct toc_error err = {0};
+    size_t moved = 0;
+    enum toc_status st =
+        toc_store_move_far(loader->opt.store, loader->slices, loader->n_slices,
+                           now_ms, FAR_AT_ONCE, &moved, &err);
+
+    if (st != TOC_OK)
+        TOC_LOG(WARN, "loader.far_failed",
+                F_MSG("cannot move far tasks into their day, trying again in "
+                      "a minute"),
+                F_ERR(&err));
+    loader->far_ns =
+        st == TOC_OK && moved == FAR_AT_ONCE ? now_ns : now_ns + FAR_NS;
+    return now_ns;
+}
+
+/* One thing, the most urgent first. */
+static int64_t
+read_known(struct sched_loader *loader, int64_t now_ns, int64_t now_ms)
+{
+    struct sched_chunk chunk;
+    bool band = now_ns >= loader->band_ns;
+    bool fresh;
+
+    if (loader->fresh.pos_ms > now_ms + AHEAD_MS + TOC_MS_PER_SEC) {
+        set_cursor(loader, now_ms); /* the clock was set back */
+        sched_walk_restart(&loader->fresh, loader->n_slices);
+    }
+    fresh = sched_walk_next(&loader->fresh, now_ms + AHEAD_MS, loader->n_slices,
+                            &chunk);
+    if (band && fresh && chunk.n == loader->n_slices &&
+        chunk.to_ms == now_ms + AHEAD_MS &&
+        loader->band.group >= loader->n_slices)
+        return read_both(loader, now_ns, now_ms, &chunk);
+    if (band)
+        return read_band(loader, now_ns, now_ms);
+    /* A little at a time would be a statement each: only what lags behind. */
+    if (fresh && loader->fresh.pos_ms < now_ms + AHEAD_MS - TOC_MS_PER_SEC)
+        return read_fresh(loader, now_ns, &chunk);
+    if (now_ns >= loader->far_ns)
+        return move_far(loader, now_ns, now_ms);
+    return loader->band_ns;
+}
+
+int64_t
+sched_loader_step(struct sched_loader *loader)
+{
+    int64_t now_ns = toc_clock_mono(loader->opt.clk).ns;
+    int64_t now_ms = toc_clock_wall(loader->opt.clk).ms;
+
+    look_at_shards(loader);
+    if (!sched_shards_live(loader->opt.shards))
+        return now_ns + PERIOD_NS;
+    if (start_new(loader, now_ms))
+        return read_new(loader, now_ns);
+    if (loader->n_slices == 0)
+        return now_ns + PERIOD_NS;
+    return read_known(loader, now_ns, now_ms);
+}

@@ -1,0 +1,503 @@
+#include "scheduler/scheduler_runner.h"
+
+#include "common/base/alloc.h"
+#include "common/base/log.h"
+#include "common/base/thread.h"
+#include "common/rpc/client.h"
+#include "common/rpc/server.h"
+#include "scheduler/access/service.h"
+#include "scheduler/housekeep.h"
+#include "scheduler/keeper.h"
+#include "scheduler/lag.h"
+#include "scheduler/loader.h"
+#include "scheduler/peers.h"
+#include "scheduler/publisher.h"
+#include "scheduler/skew.h"
+#include "scheduler/sweep.h"
+#include "toc/v1/peer.pb-c.h"
+#include "toc/v1/timeout.pb-c.h"
+
+#include <string.h>
+
+#define TURN_MAX_MS 1000 /* no loop waits for longer */
+#define WORKER_QUEUE 2000
+#define WORKERS_MAX 128
+#define GRACE_MS 3000
+#define FLUSH_MS 2000
+#define MONITOR_MS 500
+
+typedef int64_t step_fn(void *self);
+
+struct loop {
+    struct sched_runner *runner;
+    const char *check; /* heartbeat; NULL: none */
+    int64_t check_ms;
+    step_fn *step;
+    void *self;
+    struct toc_bell *bell;
+    struct toc_bell own_bell;
+    struct toc_thread thread;
+    _Atomic bool stop;
+};
+
+enum {
+    LOOP_COMBINER,
+    LOOP_PUBLISHER,
+    LOOP_LOADER,
+    LOOP_SWEEP,
+    LOOP_LAG,
+    LOOP_HOUSEKEEP,
+    LOOP_SKEW,
+    LOOP_MONITOR,
+    LOOP_COORD,
+    LOOPS,
+};
+
+struct sched_runner {
+    struct sched_runner_options opt;
+    char address[256];
+    struct sched_shards shards;
+    struct sched_memory memory;
+    struct sched_marks marks;
+    struct sched_publisher publisher;
+    struct sched_loader loader;
+    struct sched_sweep sweep;
+    struct sched_lag lag;
+    struct sched_housekeep house;
+    struct sched_skew skew;
+    struct sched_keeper keeper;
+    struct sched_combiner combiner;
+    struct sched_access access;
+    struct sched_peers *peers;
+    struct toc_rpc_client *client;
+    struct toc_rpc_server *server;
+    struct loop loops[LOOPS];
+    struct toc_thread workers[WORKERS_MAX];
+    bool serving;
+};
+
+/* ---- loops
+ * ------------------------------------------------------------------------ */
+
+static void
+run_loop(void *arg)
+{
+    struct loop *loop = arg;
+    const struct toc_clock *clk = loop->runner->opt.clk;
+
+    while (!atomic_load(&loop->stop)) {
+        int64_t wake_ns = loop->step(loop->self);
+        int64_t most = toc_mono_add_ms(toc_clock_mono(clk), TURN_MAX_MS).ns;
+        if (loop->check != NULL)
+            toc_app_ready_for(loop->runner->opt.app, loop->check,
+                              loop->check_ms);
+        (void)toc_bell_wait(loop->bell, wake_ns < most ? wake_ns : most);
+    }
+}
+
+static void
+start_loop(struct sched_runner *runner, int which, const char *name,
+           const char *check, step_fn *step, void *self, struct toc_bell *bell)
+{
+    struct loop *loop = &runner->loops[which];
+
+    loop->runner = runner;
+    loop->check = check;
+    loop->check_ms = 15000;
+    loop->step = step;
+    loop->self = self;
+    loop->bell = bell != NULL ? bell : &loop->own_bell;
+    toc_thread_start(&loop->thread, name, run_loop, loop);
+}
+
+static void
+stop_loop(struct sched_runner *runner, int which)
+{
+    struct loop *loop = &runner->loops[which];
+
+    atomic_store(&loop->stop, true);
+    if (loop->bell != NULL)
+        toc_bell_ring(loop->bell);
+    toc_thread_join(&loop->thread);
+}
+
+static struct toc_bell *
+bell_of(struct sched_runner *runner, int which)
+{
+    return &runner->loops[which].own_bell;
+}
+
+static int64_t
+step_combiner(void *self)
+{
+    return sched_combiner_step(self);
+}
+
+static int64_t
+step_publisher(void *self)
+{
+    return sched_publisher_step(self);
+}
+
+static int64_t
+step_loader(void *self)
+{
+    return sched_loader_step(self);
+}
+
+static int64_t
+step_sweep(void *self)
+{
+    return sched_sweep_step(self);
+}
+
+static int64_t
+step_lag(void *self)
+{
+    return sched_lag_step(self);
+}
+
+static int64_t
+step_housekeep(void *self)
+{
+    return sched_housekeep_step(self);
+}
+
+/* What stands for the store's health, too: it is asked every 10 s at least. */
+static int64_t
+step_skew(void *self)
+{
+    struct sched_runner *runner = self;
+    int64_t wake_ns = sched_skew_step(&runner->skew);
+
+    if (runner->skew.ok)
+        toc_app_ready_for(runner->opt.app, "store", 15000);
+    return wake_ns;
+}
+
+static int64_t
+step_monitor(void *self)
+{
+    struct sched_runner *runner = self;
+    bool ready = toc_app_ready(runner->opt.app);
+    struct toc_buf text = {0};
+
+    if (ready != runner->serving) {
+        toc_app_ready_text(runner->opt.app, &text);
+        TOC_LOG(INFO, ready ? "ready.yes" : "ready.no",
+                F_MSG(ready ? "serving" : "not serving"),
+                F_SPAN("checks", toc_buf_view(&text)));
+        toc_buf_done(&text);
+        runner->serving = ready;
+        toc_rpc_server_serving(runner->server, ready);
+    }
+    return toc_mono_add_ms(toc_clock_mono(runner->opt.clk), MONITOR_MS).ns;
+}
+
+/* Its wait is inside. */
+static int64_t
+step_coord(void *self)
+{
+    struct sched_runner *runner = self;
+
+    sched_keeper_turn(&runner->keeper, TURN_MAX_MS);
+    if (atomic_load(&runner->keeper.session))
+        toc_app_ready_set(runner->opt.app, "session", true);
+    return 0;
+}
+
+static void
+run_worker(void *arg)
+{
+    sched_workers_run(arg);
+}
+
+static void
+shards_changed(void *arg)
+{
+    struct sched_runner *runner = arg;
+
+    toc_bell_ring(bell_of(runner, LOOP_LOADER));
+    toc_bell_ring(bell_of(runner, LOOP_SWEEP));
+    toc_bell_ring(bell_of(runner, LOOP_PUBLISHER));
+}
+
+/* ---- making
+ * ---------------------------------------------------------------------------
+ */
+
+static void
+init_firing(struct sched_runner *runner)
+{
+    const struct sched_runner_options *opt = &runner->opt;
+    const struct sched_settings *settings = opt->settings;
+
+    sched_shards_init(&runner->shards, opt->clk);
+    sched_memory_init(&runner->memory,
+                      &(struct sched_memory_options){
+                          .shards = &runner->shards,
+                          .bell = bell_of(runner, LOOP_PUBLISHER),
+                          .entries_max = (size_t)settings->memory_max_tasks,
+                          .now_ms = toc_clock_wall(opt->clk).ms});
+    sched_marks_init(&runner->marks, opt->partitions, settings->lag_max);
+    sched_publisher_init(&runner->publisher, &(struct sched_publisher_options){
+                                                 .clk = opt->clk,
+                                                 .bus = opt->bus,
+                                                 .shards = &runner->shards,
+                                                 .memory = &runner->memory,
+                                                 .marks = &runner->marks,
+                                                 .topics = opt->topics,
+                                                 .lead_ms = settings->lead_ms});
+    sched_loader_init(&runner->loader, &(struct sched_loader_options){
+                                           .clk = opt->clk,
+                                           .store = opt->store,
+                                           .shards = &runner->shards,
+                                           .memory = &runner->memory});
+}
+
+static void
+init_care(struct sched_runner *runner)
+{
+    const struct sched_runner_options *opt = &runner->opt;
+    const struct sched_settings *settings = opt->settings;
+
+    sched_sweep_init(&runner->sweep, &(struct sched_sweep_options){
+                                         .clk = opt->clk,
+                                         .store = opt->store,
+                                         .bus = opt->bus,
+                                         .shards = &runner->shards,
+                                         .memory = &runner->memory,
+                                         .marks = &runner->marks,
+                                         .loader = &runner->loader,
+                                         .publisher = &runner->publisher,
+                                         .topics = opt->topics,
+                                         .group = opt->group,
+                                         .period_ms = settings->sweep_ms});
+    runner->lag = (struct sched_lag){.clk = opt->clk,
+                                     .bus = opt->bus,
+                                     .marks = &runner->marks,
+                                     .topics = opt->topics,
+                                     .group = opt->group};
+    sched_housekeep_init(
+        &runner->house,
+        &(struct sched_housekeep_options){
+            .clk = opt->clk,
+            .store = opt->store,
+            .shards = &runner->shards,
+            .retention_ms = settings->retention_days * TOC_MS_PER_DAY,
+            .key_window_ms = settings->key_window_hours * INT64_C(3600000)});
+    runner->skew = (struct sched_skew){.clk = opt->clk,
+                                       .store = opt->store,
+                                       .refused_ms = &runner->access.skew_ms};
+}
+
+static void
+init_access(struct sched_runner *runner)
+{
+    const struct sched_runner_options *opt = &runner->opt;
+    const struct sched_settings *settings = opt->settings;
+
+    runner->client = toc_rpc_client_new(
+        &(struct toc_rpc_client_options){.clock = opt->clk, .threads = 1});
+    runner->peers =
+        sched_peers_new(&(struct sched_peers_options){.clk = opt->clk,
+                                                      .shards = &runner->shards,
+                                                      .memory = &runner->memory,
+                                                      .rpc = runner->client});
+    sched_combiner_init(
+        &runner->combiner,
+        &(struct sched_combiner_options){.clk = opt->clk, .store = opt->store});
+    runner->access.clk = opt->clk;
+    runner->access.store = opt->store;
+    runner->access.combiner = &runner->combiner;
+    runner->access.workers = sched_workers_new(WORKER_QUEUE);
+    runner->access.peers = runner->peers;
+    runner->access.names = sched_names_new(opt->store, opt->clk);
+    runner->access.payload_max = (size_t)settings->payload_max;
+    runner->access.key_window_ms =
+        settings->key_window_hours * INT64_C(3600000);
+}
+
+/* Calls are answered from here on, so what answers them runs. */
+static void
+start_access(struct sched_runner *runner)
+{
+    start_loop(runner, LOOP_COMBINER, "combiner", "combiner", step_combiner,
+               &runner->combiner, &runner->combiner.bell);
+    for (int64_t i = 0; i < runner->opt.settings->workers; i++)
+        toc_thread_start(&runner->workers[i], "worker", run_worker,
+                         runner->access.workers);
+}
+
+static void
+stop_access(struct sched_runner *runner)
+{
+    sched_combiner_close(&runner->combiner);
+    stop_loop(runner, LOOP_COMBINER);
+    while (!sched_combiner_idle(&runner->combiner)) /* bounded: it gives up */
+        (void)sched_combiner_step(&runner->combiner);
+    sched_workers_close(runner->access.workers);
+    for (size_t i = 0; i < WORKERS_MAX; i++)
+        toc_thread_join(&runner->workers[i]);
+}
+
+static enum toc_status
+serve(struct sched_runner *runner, struct toc_error *reterr)
+{
+    const struct sched_settings *settings = runner->opt.settings;
+    const struct toc_rpc_server_options options = {
+        .listen = settings->common.listen,
+        .clock = runner->opt.clk,
+        .threads = (size_t)settings->rpc_threads,
+    };
+    enum toc_status st = toc_rpc_server_new(&options, &runner->server, reterr);
+
+    if (st != TOC_OK)
+        return st;
+    toc_rpc_server_add(runner->server, &toc__v1__timeout_service__descriptor,
+                       sched_access_handle, &runner->access);
+    toc_rpc_server_add(runner->server, &toc__v1__peer_service__descriptor,
+                       sched_peers_handle, runner->peers);
+    return toc_rpc_server_start(runner->server, reterr);
+}
+
+static void
+set_address(struct sched_runner *runner)
+{
+    const char *bound = toc_rpc_server_address(runner->server);
+    const char *told = runner->opt.settings->common.advertise;
+
+    toc_copy(runner->address, sizeof runner->address,
+             toc_str_of(told[0] != '\0' ? told : bound));
+    TOC_LOG(INFO, "rpc.listening", F_MSG("takes gRPC calls"),
+            F_STR("addr", bound), F_STR("advertised", runner->address));
+}
+
+enum toc_status
+sched_runner_new(const struct sched_runner_options *opt,
+                 struct sched_runner **ret_runner, struct toc_error *reterr)
+{
+    struct sched_runner *runner = TOC_NEW(struct sched_runner);
+    enum toc_status st;
+
+    runner->opt = *opt;
+    for (size_t i = 0; i < LOOPS; i++)
+        toc_bell_init(&runner->loops[i].own_bell);
+    init_firing(runner);
+    init_care(runner);
+    init_access(runner);
+    start_access(runner);
+    st = serve(runner, reterr);
+    if (st != TOC_OK) {
+        stop_access(runner);
+        sched_runner_free(runner);
+        return st;
+    }
+    set_address(runner);
+    *ret_runner = runner;
+    return TOC_OK;
+}
+
+const char *
+sched_runner_address(const struct sched_runner *runner)
+{
+    return runner->address;
+}
+
+void
+sched_runner_reported(void *arg, void *opaque, enum toc_status st,
+                      int64_t offset)
+{
+    sched_publisher_reported(arg, opaque, st, offset);
+}
+
+/* ---- start and stop
+ * ------------------------------------------------------------------------ */
+
+void
+sched_runner_start(struct sched_runner *runner, struct toc_coord *coord,
+                   uint32_t node_id)
+{
+    struct toc_app *app = runner->opt.app;
+
+    sched_shards_set_coord(&runner->shards, coord);
+    runner->publisher.opt.node_id = node_id;
+    runner->keeper = (struct sched_keeper){.clk = runner->opt.clk,
+                                           .coord = coord,
+                                           .shards = &runner->shards,
+                                           .memory = &runner->memory,
+                                           .changed = shards_changed,
+                                           .arg = runner};
+    sched_keeper_init(&runner->keeper,
+                      toc_str_of(runner->opt.settings->common.node));
+    toc_app_ready_set(app, "bus", true); /* its topics are there */
+    toc_app_ready_set(app, "session", false);
+    toc_app_ready_set(app, "store", false);
+    start_loop(runner, LOOP_PUBLISHER, "publisher", "publisher", step_publisher,
+               &runner->publisher, NULL);
+    start_loop(runner, LOOP_LOADER, "loader", "loader", step_loader,
+               &runner->loader, NULL);
+    start_loop(runner, LOOP_SWEEP, "sweep", NULL, step_sweep, &runner->sweep,
+               NULL);
+    start_loop(runner, LOOP_LAG, "lag", NULL, step_lag, &runner->lag, NULL);
+    start_loop(runner, LOOP_HOUSEKEEP, "housekeep", NULL, step_housekeep,
+               &runner->house, NULL);
+    start_loop(runner, LOOP_SKEW, "skew", NULL, step_skew, runner, NULL);
+    start_loop(runner, LOOP_COORD, "coord", "coord", step_coord, runner, NULL);
+    start_loop(runner, LOOP_MONITOR, "monitor", NULL, step_monitor, runner,
+               NULL);
+}
+
+static void
+flush(struct sched_runner *runner)
+{
+    struct toc_error err = {0};
+
+    stop_loop(runner, LOOP_PUBLISHER);
+    if (toc_bus_flush(runner->opt.bus, FLUSH_MS, &err) != TOC_OK)
+        TOC_LOG(WARN, "publisher.unflushed",
+                F_MSG("hints were not taken by the bus; their tasks stay due"),
+                F_ERR(&err));
+}
+
+void
+sched_runner_stop(struct sched_runner *runner)
+{
+    stop_loop(runner, LOOP_MONITOR);
+    toc_rpc_server_serving(runner->server, false);
+    stop_loop(runner, LOOP_LOADER);
+    if (runner->keeper.coord != NULL) {
+        atomic_store(&runner->loops[LOOP_COORD].stop, true);
+        toc_coord_wake(runner->keeper.coord);
+        stop_loop(runner, LOOP_COORD);
+        sched_keeper_leave(&runner->keeper);
+    }
+    toc_rpc_server_stop(runner->server, GRACE_MS);
+    stop_access(runner);
+    flush(runner);
+    stop_loop(runner, LOOP_SWEEP);
+    stop_loop(runner, LOOP_LAG);
+    stop_loop(runner, LOOP_HOUSEKEEP);
+    stop_loop(runner, LOOP_SKEW);
+}
+
+void
+sched_runner_free(struct sched_runner *runner)
+{
+    if (runner == NULL)
+        return;
+    toc_rpc_server_free(runner->server);
+    toc_rpc_client_free(runner->client);
+    sched_peers_free(runner->peers);
+    sched_combiner_done(&runner->combiner);
+    sched_workers_free(runner->access.workers);
+    sched_names_free(runner->access.names);
+    sched_sweep_done(&runner->sweep);
+    sched_publisher_done(&runner->publisher);
+    sched_marks_done(&runner->marks);
+    sched_memory_done(&runner->memory);
+    sched_shards_done(&runner->shards);
+    for (size_t i = 0; i < LOOPS; i++)
+        toc_bell_done(&runner->loops[i].own_bell);
+    toc_free(runner);
+}

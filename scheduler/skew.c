@@ -1,0 +1,57 @@
+#include "scheduler/skew.h"
+
+#include "common/base/log.h"
+
+#define EVERY_MS 10000
+#define FAILED_MS 1000
+
+int64_t
+sched_skew_of(int64_t before_ms, int64_t after_ms, int64_t store_ms)
+{
+    if (store_ms < before_ms)
+        return before_ms - store_ms;
+    if (store_ms > after_ms)
+        return after_ms - store_ms;
+    return 0;
+}
+
+static void
+judge(struct sched_skew *skew, int64_t off_ms)
+{
+    bool bad = off_ms > SCHED_SKEW_MAX_MS || off_ms < -SCHED_SKEW_MAX_MS;
+    bool was_bad = atomic_load(skew->refused_ms) != 0;
+
+    if (bad && !was_bad)
+        TOC_LOG(ERROR, "clock.skewed",
+                F_MSG("the clock is too far from the database's; refusing to "
+                      "serve"),
+                F_INT("ahead_ms", off_ms),
+                F_STR("hint", "let a time service set both clocks"));
+    if (!bad && was_bad)
+        TOC_LOG(INFO, "clock.right", F_MSG("the clock is right again"),
+                F_INT("ahead_ms", off_ms));
+    atomic_store(skew->refused_ms, bad ? off_ms : 0);
+    skew->measured = true;
+    skew->ok = !bad;
+}
+
+int64_t
+sched_skew_step(struct sched_skew *skew)
+{
+    struct toc_error err = {0};
+    int64_t before = toc_clock_wall(skew->clk).ms, store_ms;
+    enum toc_status st = toc_store_now(skew->store, &store_ms, &err);
+    int64_t after = toc_clock_wall(skew->clk).ms;
+
+    if (st != TOC_OK) {
+        TOC_LOG(WARN, "clock.unmeasured",
+                F_MSG("cannot read the database's clock, trying again in 1 s"),
+                F_ERR(&err));
+        skew->ok = false;
+    } else {
+        judge(skew, sched_skew_of(before, after, store_ms));
+    }
+    return toc_mono_add_ms(toc_clock_mono(skew->clk),
+                           st == TOC_OK ? EVERY_MS : FAILED_MS)
+        .ns;
+}

@@ -1,0 +1,33 @@
+/*
+ * Measures this node's clock against the database's, by which every node is
+ * compared. A node that is far off refuses to serve: it would compute wrong due
+ * times from delays.
+ *
+ * Threads: skew. Blocking: a store call.
+ */
+#ifndef TOC_SCHEDULER_SKEW_H
+#define TOC_SCHEDULER_SKEW_H
+
+#include "common/clock/clock.h"
+#include "common/store/store.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#define SCHED_SKEW_MAX_MS 1000
+
+struct sched_skew {
+    const struct toc_clock *clk;
+    struct toc_store *store;
+    _Atomic int64_t *refused_ms; /* the access service's; 0: fine */
+    bool measured;               /* at least once */
+    bool ok;                     /* the last one worked and was fine */
+};
+
+/* How far our clock is ahead (negative: behind), less what the round trip may
+ * explain; 0 when it may be right. */
+int64_t sched_skew_of(int64_t before_ms, int64_t after_ms, int64_t store_ms);
+/* Returns when to step again (monotonic ns). */
+int64_t sched_skew_step(struct sched_skew *skew);
+
+#endif

@@ -1,0 +1,508 @@
+#include "scheduler/sweep.h"
+
+#include "common/base/alloc.h"
+#include "common/base/assert.h"
+#include "common/base/log.h"
+
+#include <string.h>
+
+#define PAST_MS 2000        /* younger rows are the main path's */
+#define STRAGGLER_MS 60000  /* unfinished for longer: recorded */
+#define STRAGGLERS_MAX 1000 /* of a shard; more is a backlog */
+#define BEHIND_MS 8000      /* the low-water mark stays so far behind */
+#define CHUNKS_MAX 4        /* in a period */
+#define FREE_AT_ONCE 500
+#define TAKEOVER_RETRY_MS 250
+#define TAKEOVER_RETRIES 40
+#define FREED_AGAIN_MS 100
+#define BUS_TIMEOUT_MS 2000
+#define COMMITTED_NS (INT64_C(1000) * TOC_NS_PER_MS)
+#define ALL_NS (60 * MINUTE_NS) /* the marks of idle shards rise too */
+#define MINUTE_NS (INT64_C(60000) * TOC_NS_PER_MS)
+
+void
+sched_sweep_init(struct sched_sweep *sweep,
+                 const struct sched_sweep_options *opt)
+{
+    memset(sweep, 0, sizeof *sweep);
+    sweep->opt = *opt;
+    sweep->expired = TOC_NEW_ARRAY(struct toc_task, FREE_AT_ONCE);
+    sweep->waiting = TOC_NEW_ARRAY(struct toc_task, SCHED_CHUNK_ROWS);
+    sweep->committed = TOC_NEW_ARRAY(int64_t, sched_marks_lanes(opt->marks));
+    sweep->ends = TOC_NEW_ARRAY(int64_t, sched_marks_lanes(opt->marks));
+}
+
+void
+sched_sweep_done(struct sched_sweep *sweep)
+{
+    toc_free(sweep->expired);
+    toc_free(sweep->waiting);
+    toc_free(sweep->committed);
+    toc_free(sweep->ends);
+    toc_arena_done(&sweep->arena);
+}
+
+static int64_t
+mono_ns(const struct sched_sweep *sweep)
+{
+    return toc_clock_mono(sweep->opt.clk).ns;
+}
+
+static int64_t
+wall_ms(const struct sched_sweep *sweep)
+{
+    return toc_clock_wall(sweep->opt.clk).ms;
+}
+
+/* Anything that failed ends the pass; it begins anew a period later. */
+static int64_t
+failed(struct sched_sweep *sweep, const char *what, const struct toc_error *err)
+{
+    if (!sweep->failing)
+        TOC_LOG(WARN, "sweep.failed",
+                F_MSG("a sweep was broken off; the next one begins anew"),
+                F_STR("doing", what), F_ERR(err));
+    sweep->failing = true;
+    sweep->phase = SCHED_SWEEP_IDLE;
+    sweep->next_ns = mono_ns(sweep) + sweep->opt.period_ms * TOC_NS_PER_MS;
+    return sweep->next_ns;
+}
+
+/* ---- a row ------------------------------------------------------------------
+ */
+
+static struct toc_str
+keep(struct toc_arena *arena, struct toc_str s)
+{
+    return s.ptr == NULL || s.len == 0 ? s : toc_arena_str(arena, s);
+}
+
+static void
+keep_task(struct sched_sweep *sweep, const struct toc_task *task,
+          struct toc_task *out)
+{
+    *out = *task;
+    out->error = (struct toc_str){NULL, 0};
+    out->biz_type = keep(&sweep->arena, task->biz_type);
+    out->biz_id = keep(&sweep->arena, task->biz_id);
+    out->name = keep(&sweep->arena, task->name);
+    out->spec = keep(&sweep->arena, task->spec);
+    out->payload = keep(&sweep->arena, task->payload);
+}
+
+static void
+look_at_waiting(struct sched_sweep *sweep, const struct toc_task *task)
+{
+    /* Not read yet: a backlog that waits in the store. */
+    if (!sweep->takeover &&
+        task->slot_ms > sched_loader_cursor(sweep->opt.loader))
+        return;
+    if (sweep->n_waiting < SCHED_CHUNK_ROWS &&
+        !sched_memory_knows(sweep->opt.memory, task->id, task->version))
+        keep_task(sweep, task, &sweep->waiting[sweep->n_waiting++]);
+}
+
+static void
+look_at_row(void *arg, const struct toc_task *task)
+{
+    struct sched_sweep *sweep = arg;
+    int64_t now_ms = wall_ms(sweep);
+
+    sweep->rows++;
+    /* Its end is not seen here: the mark is to be looked at again. */
+    atomic_store(&sweep->opt.publisher->dirty[toc_slice_shard(task->slice)],
+                 true);
+    if (task->slot_ms < now_ms - STRAGGLER_MS)
+        sweep->old[toc_slice_shard(task->slice)] = true;
+    if (task->state == TOC_STATE_INIT || task->state == TOC_STATE_RETRY)
+        look_at_waiting(sweep, task);
+    else if (task->state == TOC_STATE_EXECUTING &&
+             task->lock_until_ms < now_ms && sweep->n_expired < FREE_AT_ONCE)
+        keep_task(sweep, task, &sweep->expired[sweep->n_expired++]);
+}
+
+static void
+forget_rows(struct sched_sweep *sweep)
+{
+    toc_arena_reset(&sweep->arena);
+    sweep->n_expired = sweep->n_waiting = sweep->rows = 0;
+}
+
+/* ---- hinting again
+ * -------------------------------------------------------------- */
+
+/* What the executors have committed in the row's lane; false: not to be known
+ * now, so nothing is done. */
+static bool
+committed_of(struct sched_sweep *sweep, uint16_t slice, int64_t *ret)
+{
+    enum toc_priority priority = toc_slice_priority(slice);
+    int32_t partitions = sweep->opt.marks->partitions;
+    int64_t *first = sweep->committed + (size_t)priority * (size_t)partitions;
+    struct toc_error err = {0};
+    int64_t *read_ns = &sweep->committed_ns[priority];
+
+    if (*read_ns == 0 || mono_ns(sweep) - *read_ns > COMMITTED_NS) {
+        *read_ns = 0;
+        if (toc_bus_committed(sweep->opt.bus, sweep->opt.group,
+                              sweep->opt.topics[priority], partitions,
+                              BUS_TIMEOUT_MS, first, &err) != TOC_OK) {
+            TOC_LOG(DEBUG, "sweep.committed_unknown",
+                    F_MSG("committed offsets cannot be read"), F_ERR(&err));
+            return false;
+        }
+        sched_marks_set_committed(sweep->opt.marks, priority, first);
+        *read_ns = mono_ns(sweep);
+    }
+    *ret = sweep->committed[sched_marks_lane(sweep->opt.marks, slice)];
+    return true;
+}
+
+static bool
+end_of(struct sched_sweep *sweep, uint16_t slice, int64_t *ret_end)
+{
+    struct toc_error err = {0};
+    int64_t *end = &sweep->ends[sched_marks_lane(sweep->opt.marks, slice)];
+
+    if (*end < 0 &&
+        toc_bus_end_offset(
+            sweep->opt.bus, sweep->opt.topics[toc_slice_priority(slice)],
+            sched_marks_partition(sweep->opt.marks, toc_slice_shard(slice)),
+            BUS_TIMEOUT_MS, end, &err) != TOC_OK) {
+        *end = -1;
+        return false;
+    }
+    *ret_end = *end;
+    return true;
+}
+
+/* Has the row lost its hint? */
+static bool
+is_lost(struct sched_sweep *sweep, const struct toc_task *task)
+{
+    int64_t committed, end;
+
+    if (sched_marks_wants_end(sweep->opt.marks, task->slice, task->slot_ms)) {
+        if (!end_of(sweep, task->slice, &end))
+            return false;
+        sched_marks_set_end(sweep->opt.marks, task->slice, end);
+    }
+    if (!committed_of(sweep, task->slice, &committed))
+        return false;
+    if (sched_marks_passed(sweep->opt.marks, task->slice, task->slot_ms,
+                           committed, -1))
+        return true;
+    return end_of(sweep, task->slice, &end) &&
+           sched_marks_passed(sweep->opt.marks, task->slice, task->slot_ms,
+                              committed, end);
+}
+
+static void
+hint_lost(struct sched_sweep *sweep)
+{
+    for (size_t i = 0; i < sweep->n_waiting; i++) {
+        if (!is_lost(sweep, &sweep->waiting[i]))
+            sweep->undecided++;
+        else if (sched_memory_offer(sweep->opt.memory, &sweep->waiting[i],
+                                    SCHED_ROAD_NEAR) == SCHED_OFFER_TAKEN)
+            sweep->hinted++;
+    }
+    sweep->n_waiting = 0;
+}
+
+/* ---- a pass
+ * ------------------------------------------------------------------------ */
+
+static void
+start_pass(struct sched_sweep *sweep, bool takeover)
+{
+    sweep->takeover = takeover;
+    sweep->n_slices = sched_shards_slices(sweep->pass_gen, sweep->slices);
+    sweep->chunks = sweep->undecided = sweep->hinted = sweep->freed = 0;
+    memset(sweep->old, 0, sizeof sweep->old);
+    for (size_t i = 0; i < sched_marks_lanes(sweep->opt.marks); i++)
+        sweep->ends[i] = -1;
+    memset(sweep->committed_ns, 0, sizeof sweep->committed_ns);
+    sweep->phase = SCHED_SWEEP_LOWS;
+}
+
+static bool
+is_new(struct sched_sweep *sweep, uint16_t shard)
+{
+    uint32_t gen = sched_shards_gen(sweep->opt.shards, shard);
+
+    return gen != 0 && gen != sweep->seen[shard];
+}
+
+static bool
+any_new(struct sched_sweep *sweep)
+{
+    for (uint16_t i = 0; i < TOC_SHARDS; i++)
+        if (is_new(sweep, i))
+            return true;
+    return false;
+}
+
+/* Rows due before now may have been published by somebody else. Shards whose
+ * takeover is still being repeated stay in the pass. */
+static void
+take_over(struct sched_sweep *sweep)
+{
+    int64_t now_ms = wall_ms(sweep);
+
+    if (!sweep->takeover)
+        memset(sweep->pass_gen, 0, sizeof sweep->pass_gen);
+    for (uint16_t i = 0; i < TOC_SHARDS; i++)
+        if (is_new(sweep, i)) {
+            sweep->pass_gen[i] = sweep->seen[i] =
+                sched_shards_gen(sweep->opt.shards, i);
+            sched_marks_take_over(sweep->opt.marks, i, now_ms);
+        }
+    sweep->end_ms = now_ms;
+    sweep->retries = 0;
+    sweep->stragglers = true; /* to be looked for */
+    start_pass(sweep, true);
+}
+
+static int64_t
+idle(struct sched_sweep *sweep)
+{
+    int64_t now_ns = mono_ns(sweep);
+    int64_t period_ns = sweep->opt.period_ms * TOC_NS_PER_MS;
+
+    if (now_ns < sweep->next_ns)
+        return sweep->next_ns;
+    sched_shards_snapshot(sweep->opt.shards, sweep->pass_gen);
+    sweep->end_ms = wall_ms(sweep) - PAST_MS;
+    start_pass(sweep, false);
+    sweep->next_ns = now_ns + period_ns;
+    if (sweep->n_slices > 0)
+        return now_ns;
+    sweep->phase = SCHED_SWEEP_IDLE;
+    return sweep->next_ns;
+}
+
+static int64_t
+read_lows(struct sched_sweep *sweep)
+{
+    struct toc_error err = {0};
+    struct toc_shard_row *rows;
+    int64_t low_ms = sweep->end_ms;
+    size_t n;
+
+    forget_rows(sweep);
+    if (toc_store_list_shards(sweep->opt.store, &sweep->arena, &rows, &n,
+                              &err) != TOC_OK)
+        return failed(sweep, "reading low-water marks", &err);
+    for (size_t i = 0; i < n; i++)
+        if (rows[i].shard < TOC_SHARDS && sweep->pass_gen[rows[i].shard] != 0 &&
+            rows[i].low_ms < low_ms)
+            low_ms = rows[i].low_ms;
+    if (low_ms < 0)
+        low_ms = 0; /* parked rows lie before */
+    sched_walk_start(&sweep->walk, low_ms - 1, INT64_MAX / 4, INT64_MAX / 4,
+                     sweep->n_slices);
+    sweep->phase = SCHED_SWEEP_SCAN;
+    return mono_ns(sweep);
+}
+
+static int64_t
+end_scan(struct sched_sweep *sweep)
+{
+    sweep->failing = false;
+    sweep->phase = SCHED_SWEEP_STRAGGLERS;
+    return mono_ns(sweep);
+}
+
+static int64_t
+scan_chunk(struct sched_sweep *sweep)
+{
+    struct toc_error err = {0};
+    struct sched_chunk chunk;
+
+    if (!sched_walk_next(&sweep->walk, sweep->end_ms, sweep->n_slices, &chunk))
+        return end_scan(sweep);
+    if (sweep->chunks++ >= CHUNKS_MAX) { /* a backlog: the rest later */
+        sweep->chunks = 0;
+        return mono_ns(sweep) + sweep->opt.period_ms * TOC_NS_PER_MS;
+    }
+    forget_rows(sweep);
+    if (toc_store_scan(sweep->opt.store, sweep->slices + chunk.first, chunk.n,
+                       chunk.after_ms + 1, chunk.to_ms + 1, look_at_row, sweep,
+                       &err) != TOC_OK)
+        return failed(sweep, "looking for unfinished tasks", &err);
+    if (sweep->rows <= SCHED_CHUNK_ROWS ||
+        !sched_walk_shrink(&sweep->walk, &chunk))
+        sched_walk_done(&sweep->walk, &chunk, sweep->n_slices, sweep->rows);
+    hint_lost(sweep);
+    sweep->after_free = SCHED_SWEEP_SCAN;
+    if (sweep->n_expired > 0)
+        sweep->phase = SCHED_SWEEP_FREE;
+    return mono_ns(sweep);
+}
+
+static int64_t
+free_locks(struct sched_sweep *sweep)
+{
+    struct toc_error err = {0};
+    size_t freed = 0;
+
+    if (toc_store_free_expired(sweep->opt.store, sweep->expired,
+                               sweep->n_expired, wall_ms(sweep), &freed,
+                               &err) != TOC_OK)
+        return failed(sweep, "freeing expired locks", &err);
+    if (freed > 0)
+        TOC_LOG(WARN, "sweep.freed",
+                F_MSG("locks had expired: their executors died or were slow"),
+                F_UINT("tasks", freed));
+    sweep->freed += freed;
+    sweep->n_expired = 0;
+    sweep->phase = sweep->after_free;
+    return mono_ns(sweep);
+}
+
+/* ---- stragglers and the mark
+ * -------------------------------------------------- */
+
+static void
+look_at_straggler(void *arg, const struct toc_task *task)
+{
+    struct sched_sweep *sweep = arg;
+
+    look_at_row(arg, task);
+    sweep->old[toc_slice_shard(task->slice)] = true;
+}
+
+static int64_t
+scan_stragglers(struct sched_sweep *sweep)
+{
+    struct toc_error err = {0};
+    int64_t now_ns = mono_ns(sweep);
+
+    sweep->phase = SCHED_SWEEP_RECORD;
+    sweep->record_at = 0;
+    if (!sweep->stragglers && now_ns < sweep->stragglers_ns)
+        return now_ns;
+    forget_rows(sweep);
+    if (toc_store_scan_stragglers(sweep->opt.store, sweep->slices,
+                                  sweep->n_slices, look_at_straggler, sweep,
+                                  &err) != TOC_OK)
+        return failed(sweep, "looking at stragglers", &err);
+    sweep->stragglers = sweep->rows > 0;
+    sweep->stragglers_ns = now_ns + MINUTE_NS;
+    hint_lost(sweep);
+    sweep->after_free = SCHED_SWEEP_RECORD;
+    if (sweep->n_expired > 0)
+        sweep->phase = SCHED_SWEEP_FREE;
+    return mono_ns(sweep);
+}
+
+static int64_t
+record_stragglers(struct sched_sweep *sweep)
+{
+    struct toc_error err = {0};
+    uint16_t shard = sweep->record_at;
+    int64_t now_ns = mono_ns(sweep);
+    size_t waiting = 0;
+
+    if (shard == 0 && now_ns < sweep->record_ns)
+        shard = TOC_SHARDS; /* not each time: a statement per shard */
+    while (shard < TOC_SHARDS &&
+           (sweep->pass_gen[shard] == 0 || !sweep->old[shard]))
+        shard++;
+    sweep->record_at = (uint16_t)(shard + 1);
+    if (shard == TOC_SHARDS) {
+        sweep->phase = SCHED_SWEEP_ADVANCE;
+        return now_ns;
+    }
+    if (toc_store_record_stragglers(sweep->opt.store, shard,
+                                    wall_ms(sweep) - STRAGGLER_MS,
+                                    STRAGGLERS_MAX, &waiting, &err) != TOC_OK)
+        return failed(sweep, "recording stragglers", &err);
+    if (waiting > 0)
+        sweep->stragglers = true;
+    sweep->record_ns = now_ns + MINUTE_NS / 4;
+    return now_ns;
+}
+
+static void
+end_pass(struct sched_sweep *sweep)
+{
+    int64_t now_ns = mono_ns(sweep);
+
+    if (sweep->hinted > 0)
+        TOC_LOG(INFO, "sweep.hinted",
+                F_MSG(sweep->takeover ? "hinted what was due at the takeover"
+                                      : "hinted again what had lost its hint"),
+                F_UINT("tasks", sweep->hinted));
+    sweep->phase = SCHED_SWEEP_IDLE;
+    if (sweep->freed > 0)
+        sweep->next_ns = now_ns + FREED_AGAIN_MS * TOC_NS_PER_MS;
+    if (sweep->takeover && sweep->undecided > 0 &&
+        sweep->retries++ < TAKEOVER_RETRIES) {
+        start_pass(sweep, true);
+        sweep->next_ns = now_ns + TAKEOVER_RETRY_MS * TOC_NS_PER_MS;
+    } else {
+        sweep->takeover = false;
+    }
+}
+
+static int64_t
+advance_low(struct sched_sweep *sweep)
+{
+    struct toc_error err = {0};
+    uint16_t shards[TOC_SHARDS];
+    int64_t now_ns = mono_ns(sweep);
+    bool all = now_ns >= sweep->all_ns && sweep->all_ns != 0;
+    size_t n = 0;
+
+    if (all || sweep->all_ns == 0)
+        sweep->all_ns = now_ns + ALL_NS;
+    for (uint16_t i = 0; i < TOC_SHARDS && !sweep->takeover; i++)
+        if (sweep->pass_gen[i] != 0 &&
+            (atomic_exchange(&sweep->opt.publisher->dirty[i], false) || all))
+            shards[n++] = i;
+    if (n > 0 &&
+        toc_store_advance_low(sweep->opt.store, shards, n, wall_ms(sweep),
+                              BEHIND_MS, &err) != TOC_OK) {
+        for (size_t i = 0; i < n; i++)
+            atomic_store(&sweep->opt.publisher->dirty[shards[i]], true);
+        return failed(sweep, "raising low-water marks", &err);
+    }
+    end_pass(sweep);
+    return sweep->next_ns;
+}
+
+int64_t
+sched_sweep_step(struct sched_sweep *sweep)
+{
+    int64_t now_ns = mono_ns(sweep);
+
+    if (!sched_shards_live(sweep->opt.shards)) {
+        sweep->phase = SCHED_SWEEP_IDLE;
+        return now_ns + COMMITTED_NS;
+    }
+    /* A takeover does not wait for a pass over a backlog to end. */
+    if (any_new(sweep))
+        take_over(sweep);
+    switch (sweep->phase) {
+    case SCHED_SWEEP_IDLE:
+        return idle(sweep);
+    case SCHED_SWEEP_LOWS:
+        return sweep->next_ns > now_ns && sweep->takeover && sweep->retries > 0
+                   ? sweep->next_ns
+                   : read_lows(sweep);
+    case SCHED_SWEEP_SCAN:
+        return scan_chunk(sweep);
+    case SCHED_SWEEP_FREE:
+        return free_locks(sweep);
+    case SCHED_SWEEP_STRAGGLERS:
+        return scan_stragglers(sweep);
+    case SCHED_SWEEP_RECORD:
+        return record_stragglers(sweep);
+    case SCHED_SWEEP_ADVANCE:
+        return advance_low(sweep);
+    }
+    TOC_ASSERT(!"unknown phase");
+    return now_ns;
+}
