@@ -462,7 +462,7 @@ op_acquire(void *self, const uint16_t *shards, size_t n, bool *ret_won,
            struct toc_error *reterr)
 {
     struct toc_coord_etcd *coord = self;
-    int64_t lease;
+    int64_t lease = 0;
     enum toc_status st = check_shards(shards, n, reterr);
     if (st == TOC_OK)
         st = need_lease(coord, &lease, reterr);
@@ -487,7 +487,7 @@ op_release(void *self, const uint16_t *shards, size_t n,
            struct toc_error *reterr)
 {
     struct toc_coord_etcd *coord = self;
-    int64_t lease;
+    int64_t lease = 0;
     enum toc_status st = check_shards(shards, n, reterr);
     if (st == TOC_OK)
         st = need_lease(coord, &lease, reterr);
