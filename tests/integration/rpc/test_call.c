@@ -3,7 +3,7 @@
  * in all that can go wrong with one call.
  * Method: server and client in one process over loopback.
  */
-#include "rpc_fixture.h"
+#include "tests/integration/rpc/rpc_fixture.h"
 
 #include "google/protobuf/any.pb-c.h"
 #include "google/rpc/error_details.pb-c.h"

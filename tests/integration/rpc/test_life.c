@@ -4,7 +4,7 @@
  * Method: server and client in one process; calls that the test itself keeps
  * decide the order of things. The sanitizers do the rest.
  */
-#include "rpc_fixture.h"
+#include "tests/integration/rpc/rpc_fixture.h"
 
 static struct desk desk;
 

@@ -4,7 +4,7 @@
  * Method: the server here, tests/integration/rpc/peer.py (python3-grpcio) as
  * the client, started by posix_spawn: nothing is forked after gRPC has begun.
  */
-#include "rpc_fixture.h"
+#include "tests/integration/rpc/rpc_fixture.h"
 
 #include <spawn.h>
 #include <stdio.h>
