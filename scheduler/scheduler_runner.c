@@ -19,7 +19,8 @@
 
 #include <string.h>
 
-#define TURN_MAX_MS 1000 /* no loop waits for longer */
+#define TURN_MAX_MS 1000   /* no loop waits for longer at a time */
+#define HEARTBEAT_MS 15000 /* a loop that does not come by is stuck */
 #define WORKER_QUEUE 2000
 #define WORKERS_MAX 128
 #define GRACE_MS 3000
@@ -31,7 +32,6 @@ typedef int64_t step_fn(void *self);
 struct loop {
     struct sched_runner *runner;
     const char *check; /* heartbeat; NULL: none */
-    int64_t check_ms;
     step_fn *step;
     void *self;
     struct toc_bell *bell;
@@ -79,20 +79,31 @@ struct sched_runner {
 /* ---- loops
  * ------------------------------------------------------------------------ */
 
+/* Waits until wake_ns or the bell, in pieces, so that the heart beats. */
+static void
+wait_for(struct loop *loop, int64_t wake_ns)
+{
+    const struct toc_clock *clk = loop->runner->opt.clk;
+    int64_t until_ns;
+
+    do {
+        until_ns = toc_mono_add_ms(toc_clock_mono(clk), TURN_MAX_MS).ns;
+        if (wake_ns < until_ns)
+            until_ns = wake_ns;
+        if (loop->check != NULL)
+            toc_app_ready_for(loop->runner->opt.app, loop->check, HEARTBEAT_MS);
+        if (toc_bell_wait(loop->bell, until_ns))
+            return;
+    } while (until_ns < wake_ns && !atomic_load(&loop->stop));
+}
+
 static void
 run_loop(void *arg)
 {
     struct loop *loop = arg;
-    const struct toc_clock *clk = loop->runner->opt.clk;
 
-    while (!atomic_load(&loop->stop)) {
-        int64_t wake_ns = loop->step(loop->self);
-        int64_t most = toc_mono_add_ms(toc_clock_mono(clk), TURN_MAX_MS).ns;
-        if (loop->check != NULL)
-            toc_app_ready_for(loop->runner->opt.app, loop->check,
-                              loop->check_ms);
-        (void)toc_bell_wait(loop->bell, wake_ns < most ? wake_ns : most);
-    }
+    while (!atomic_load(&loop->stop))
+        wait_for(loop, loop->step(loop->self));
 }
 
 static void
@@ -103,7 +114,6 @@ start_loop(struct sched_runner *runner, int which, const char *name,
 
     loop->runner = runner;
     loop->check = check;
-    loop->check_ms = 15000;
     loop->step = step;
     loop->self = self;
     loop->bell = bell != NULL ? bell : &loop->own_bell;
