@@ -155,7 +155,7 @@ retried()
         fail "the timeout should be in RETRY, it is $(task_state "$id")"
     say "  it will be called again 15 s after the failure; the shop is up sooner"
     show toc-shop mode up
-    show tocctl run-now "order/$id/pay" --reason "the shop is up again"
+    show tocctl run-now "order/$id/pay" --reason repaired
     wait_for 15 "the timeout succeeds" task_is "$id" SUCCESS
     order_is "$id" TIMEOUT_CANCELLED || fail "the order should be closed"
     show_calls "$id"
