@@ -63,7 +63,7 @@ cluster_run(const struct cluster *cluster, const char *output,
     va_end(ap);
     toc_format(command, sizeof command,
                "eval \"$('%s/deploy/local/toc' env --home '%s')\" && "
-               "PATH='%s':$PATH && %s >'%s' 2>&1",
+               "PATH='%s':$PATH && { %s; } >'%s' 2>&1",
                need_env("TOC_TEST_ROOT"), cluster->home,
                need_env("TOC_TEST_BIN"), args, output ? output : "/dev/null");
     return shell(command);
