@@ -1,0 +1,835 @@
+/*
+ * Goal: each command sends what it should, shows what came back, and ends with
+ * the documented code.
+ * Method: command lines run inside the test against services whose answers the
+ * test writes; requests, both streams and exit codes are looked at.
+ */
+#include "cli.h"
+
+#include "common/api/api.h"
+#include "common/base/cleanup.h"
+
+#define ID "01ARZ3NDEKTSV4RRFFQ69G5FAV"
+#define NOW_MS INT64_C(1893456000000) /* 2030-01-01T00:00:00Z */
+
+static Toc__V1__Task task;
+static Toc__V1__TaskKey key;
+
+static void
+start(void)
+{
+    memset(&cli, 0, sizeof cli);
+    toc_clock_sim_init(&cli.clock, (struct toc_wall){NOW_MS});
+    setenv("TOC_SCHEDULER", "s1:1,s2:2", 1);
+    setenv("TOC_ADMIN", "a1:1", 1);
+    toc__v1__task__init(&task);
+    toc__v1__task_key__init(&key);
+    key.biz_type = "order";
+    key.biz_id = "42";
+    key.name = "pay";
+    task.key = &key;
+    task.task_id = ID;
+    task.state = TOC__V1__STATE__STATE_INIT;
+    task.due_time = toc_api_time(&cli.arena, NOW_MS + 252000);
+    task.create_time = toc_api_time(&cli.arena, NOW_MS - 60000);
+    task.etag = "7";
+    task.fire = 1;
+}
+
+/* ---- the command line ------------------------------------------------------
+ */
+
+START_TEST(usage_errors)
+{
+    start();
+    run(2, "frobnicate");
+    has(cli.err, "error: unknown command: frobnicate\nhint: tocctl help\n");
+    run(2, "get");
+    has(cli.err, "an argument is missing\nhint: usage: tocctl get REF...");
+    run(2, "nodes", "extra");
+    has(cli.err, "too many arguments: extra");
+    run(2, "get", "order/42", "--frob");
+    has(cli.err, "unknown flag --frob");
+    run(2, "list", "--limit");
+    has(cli.err, "--limit needs a value: N");
+    run(2, "cancel", "order/42", "--all=yes");
+    has(cli.err, "--all takes no value");
+    run(2, "list", "--limit", "many");
+    has(cli.err, "--limit many: must be a number from 0");
+    run(2, "get", "order/42", "-o", "xml");
+    has(cli.err, "must be table, wide, json, yaml or id");
+    run(2, "get", "order/42", "--timeout", "0s");
+    has(cli.err, "must be a duration");
+    run(2, "get", "order");
+    has(cli.err, "neither a task id");
+    run(2, "health", "nowhere");
+    has(cli.err, "not an address: nowhere");
+    run(2, "get", "\x1b[2J");
+    has(cli.err, "\\x1b[2J");
+    ck_assert_uint_eq(cli.n_sent, 0);
+}
+END_TEST
+
+START_TEST(help_and_version)
+{
+    start();
+    run(0, "help");
+    has(cli.out, "dead redrive");
+    has(cli.out, "It ends with:\n  0  done\n");
+    run(0, "--help");
+    has(cli.out, "Commands:");
+    run(0, "dead", "redrive", "-h");
+    has(cli.out, "tocctl dead redrive [REF...] [flags]");
+    run(0, "help", "get", "tasks");
+    has(cli.out, "tocctl list [flags]");
+    run(0, "get", "--help"); /* help before the check of arguments */
+    run(2, "help", "nothing");
+    run(0, "version");
+    has(cli.out, "tocctl " TOC_VERSION);
+    run(0, "--version");
+    has(cli.out, "tocctl " TOC_VERSION);
+    run(0, "completion", "bash");
+    has(cli.out, "complete -o default -F _tocctl tocctl");
+    has(cli.out, "'dead redrive') flags=' --all --yes");
+    run(2, "completion", "tcsh");
+    ck_assert_uint_eq(cli.n_sent, 0);
+}
+END_TEST
+
+START_TEST(no_addresses)
+{
+    start();
+    unsetenv("TOC_SCHEDULER");
+    unsetenv("TOC_ADMIN");
+    run(2, "get", "order/42");
+    has(cli.err, "no address of a scheduler\nhint: give --scheduler");
+    run(2, "nodes");
+    has(cli.err, "no address of an admin");
+    run(2, "nodes", "--admin", "a1:1,,b:99999");
+    has(cli.err, "not an address: b:99999");
+    run(2, "nodes", "--admin", ",");
+    has(cli.err, "--admin is empty");
+    ck_assert_uint_eq(cli.n_sent, 0);
+}
+END_TEST
+
+START_TEST(schedulers_are_found_through_the_admin)
+{
+    Toc__V1__ListNodesResponse nodes = TOC__V1__LIST_NODES_RESPONSE__INIT;
+    Toc__V1__Node node[3];
+    Toc__V1__Node *refs[] = {&node[0], &node[1], &node[2]};
+
+    start();
+    unsetenv("TOC_SCHEDULER");
+    for (int i = 0; i < 3; i++)
+        toc__v1__node__init(&node[i]);
+    node[0].role = "executor";
+    node[0].address = "e:1";
+    node[1].role = node[2].role = "scheduler";
+    node[1].address = "s:1";
+    node[2].address = "not an address";
+    nodes.nodes = refs;
+    nodes.n_nodes = 3;
+    answer(TOC_OK, &nodes.base);
+    answer(TOC_OK, &task.base);
+    answer(TOC_OK, &task.base);
+    run(0, "get", "order/42/pay", "order/42/pay");
+    ck_assert_str_eq(cli.sent[0].address, "a1:1");
+    ck_assert_str_eq(cli.sent[0].method, "ListNodes");
+    ck_assert_str_eq(cli.sent[1].address, "s:1");
+    ck_assert_str_eq(cli.sent[2].address, "s:1"); /* asked once */
+}
+END_TEST
+
+START_TEST(the_next_scheduler_when_one_is_away)
+{
+    start();
+    answer(TOC_UNAVAILABLE, NULL);
+    answer(TOC_OK, &task.base);
+    run(0, "get", "order/42/pay");
+    ck_assert_str_eq(cli.sent[0].address, "s1:1");
+    ck_assert_str_eq(cli.sent[1].address, "s2:2");
+}
+END_TEST
+
+START_TEST(exit_codes_of_statuses)
+{
+    static const struct {
+        enum toc_status st;
+        int code;
+        size_t calls;
+    } all[] = {
+        {TOC_UNAVAILABLE, 5, 2},   {TOC_DEADLINE, 5, 1}, {TOC_EXHAUSTED, 5, 1},
+        {TOC_NOT_FOUND, 3, 1},     {TOC_EXISTS, 4, 1},   {TOC_CONFLICT, 4, 1},
+        {TOC_PRECONDITION, 4, 1},  {TOC_INVALID, 2, 1},  {TOC_INTERNAL, 1, 1},
+        {TOC_UNIMPLEMENTED, 1, 1}, {TOC_UNKNOWN, 1, 1},
+    };
+
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        start();
+        answer(all[i].st, NULL);
+        answer(all[i].st, NULL);
+        run(all[i].code, "get", "order/42");
+        has(cli.err, "error: order/42: no luck\n");
+        ck_assert_str_eq(cli.out, "");
+        ck_assert_uint_eq(cli.n_sent, all[i].calls);
+    }
+}
+END_TEST
+
+START_TEST(violations_are_told_line_by_line)
+{
+    struct toc_rpc_failure failure;
+
+    start();
+    toc_rpc_failure_init(&failure, &cli.arena);
+    toc_rpc_violate(&failure, "target.url", "must begin with \x1b[31mgrpc://");
+    toc_rpc_violate(&failure, "delay", "must be set");
+    answer_failure(&failure);
+    run(2, "submit", "order/42", "--in", "5s", "--target", "x");
+    has(cli.err, "error: order/42: ");
+    has(cli.err, "\n  target.url: must begin with \\x1b[31mgrpc://\n");
+    has(cli.err, "\n  delay: must be set\n");
+}
+END_TEST
+
+/* ---- looking
+ * ------------------------------------------------------------------ */
+
+START_TEST(get_as_a_table)
+{
+    const Toc__V1__GetRequest *request;
+
+    start();
+    task.failed_attempts = 2;
+    answer(TOC_OK, &task.base);
+    run(0, "get", "order/42/pay");
+    ck_assert_str_eq(cli.out, "KEY           STATE  DUE                      "
+                              "           FAILED  LAST RESULT\n"
+                              "order/42/pay  INIT   2030-01-01T00:04:12.000Z "
+                              " in 4m12s  2       -\n");
+    request = cli.sent[0].request;
+    ck_assert_int_eq(request->which_case, TOC__V1__GET_REQUEST__WHICH_KEY);
+    ck_assert_str_eq(request->key->name, "pay");
+    answer(TOC_OK, &task.base);
+    run(0, "get", "task", ID, "-o", "wide");
+    has(cli.out, ID "  order/42/pay");
+    request = cli.sent[1].request;
+    ck_assert_str_eq(request->task_id, ID);
+}
+END_TEST
+
+START_TEST(get_as_data)
+{
+    start();
+    task.payload.data = (uint8_t *)(uintptr_t) "{}";
+    task.payload.len = 2;
+    answer(TOC_OK, &task.base);
+    run(0, "get", "order/42/pay", "-o", "json");
+    ck_assert_str_eq(cli.out, "{\n"
+                              "  \"taskId\": \"" ID "\",\n"
+                              "  \"key\": {\n"
+                              "    \"bizType\": \"order\",\n"
+                              "    \"bizId\": \"42\",\n"
+                              "    \"name\": \"pay\"\n"
+                              "  },\n"
+                              "  \"state\": \"STATE_INIT\",\n"
+                              "  \"dueTime\": \"2030-01-01T00:04:12Z\",\n"
+                              "  \"createTime\": \"2029-12-31T23:59:00Z\",\n"
+                              "  \"fire\": 1,\n"
+                              "  \"etag\": \"7\",\n"
+                              "  \"payload\": \"e30=\"\n"
+                              "}\n");
+    answer(TOC_OK, &task.base);
+    run(0, "get", "order/42/pay", "-oyaml");
+    ck_assert_str_eq(cli.out, "taskId: \"" ID "\"\n"
+                              "key:\n"
+                              "  bizType: order\n"
+                              "  bizId: \"42\"\n"
+                              "  name: pay\n"
+                              "state: STATE_INIT\n"
+                              "dueTime: \"2030-01-01T00:04:12Z\"\n"
+                              "createTime: \"2029-12-31T23:59:00Z\"\n"
+                              "fire: 1\n"
+                              "etag: \"7\"\n"
+                              "payload: \"e30=\"\n");
+    answer(TOC_OK, &task.base);
+    run(0, "get", "order/42/pay", "--output=id");
+    ck_assert_str_eq(cli.out, ID "\n");
+}
+END_TEST
+
+START_TEST(get_shows_what_it_can)
+{
+    start();
+    answer(TOC_NOT_FOUND, NULL);
+    answer(TOC_OK, &task.base);
+    run(3, "get", "order/1", "order/42/pay", "-o", "yaml");
+    has(cli.err, "error: order/1: no luck");
+    has(cli.out, "tasks:\n- taskId: \"" ID "\"\n  key:\n    bizType: order\n");
+}
+END_TEST
+
+START_TEST(control_characters_are_shown_escaped)
+{
+    Toc__V1__Attempt attempt = TOC__V1__ATTEMPT__INIT;
+    Toc__V1__DeadLetter letter = TOC__V1__DEAD_LETTER__INIT;
+    Toc__V1__DeadLetter *letters[] = {&letter};
+    Toc__V1__ListDeadResponse page = TOC__V1__LIST_DEAD_RESPONSE__INIT;
+
+    start();
+    key.biz_id = "4\x1b[2J2";
+    attempt.error = "bad\n\x1b]0;owned\x07 news";
+    task.last_attempt = &attempt;
+    letter.task = &task;
+    letter.reason = "\xc2\x9b"
+                    "31m";
+    page.dead = letters;
+    page.n_dead = 1;
+    answer(TOC_OK, &page.base);
+    run(0, "dead", "list");
+    has(cli.out, "order/4%1B[2J2/pay");
+    has(cli.out, "bad\\n\\x1b]0;owned\\x07 news");
+    has(cli.out, "\\u009b31m");
+    lacks(cli.out, "\x1b");
+    for (int i = 0; i < 2; i++)
+        answer(TOC_OK, &page.base);
+    run(0, "dead", "list", "-o", "json");
+    lacks(cli.out, "\x1b");
+    lacks(cli.out, "\xc2\x9b");
+    run(0, "dead", "list", "-o", "yaml");
+    lacks(cli.out, "\x1b");
+    lacks(cli.out, "\xc2\x9b");
+}
+END_TEST
+
+START_TEST(list_goes_through_pages)
+{
+    Toc__V1__Task *two[] = {&task, &task};
+    Toc__V1__ListTasksResponse first = TOC__V1__LIST_TASKS_RESPONSE__INIT;
+    Toc__V1__ListTasksResponse empty = TOC__V1__LIST_TASKS_RESPONSE__INIT;
+    const Toc__V1__ListTasksRequest *request;
+
+    start();
+    first.tasks = two;
+    first.n_tasks = 2;
+    first.next_page_token = "t1";
+    empty.next_page_token = "t2";
+    answer(TOC_OK, &first.base);
+    answer(TOC_OK, &empty.base);
+    answer(TOC_OK, &first.base);
+    run(0, "list", "--biz-type", "order", "--state", "retry,DEAD", "--due-to",
+        "2031-01-01T00:00:00Z", "--limit", "3", "-o", "id");
+    ck_assert_str_eq(cli.out, ID "\n" ID "\n" ID "\n");
+    has(cli.err, "--limit 0");
+    request = cli.sent[0].request;
+    ck_assert_str_eq(request->filter->biz_type, "order");
+    ck_assert_uint_eq(request->filter->n_states, 2);
+    ck_assert_int_eq(request->filter->states[0], TOC__V1__STATE__STATE_RETRY);
+    ck_assert_int_eq(request->filter->states[1], TOC__V1__STATE__STATE_DEAD);
+    ck_assert_ptr_null(request->filter->due_from);
+    ck_assert_ptr_nonnull(request->filter->due_to);
+    ck_assert_uint_eq(request->page_size, 3);
+    ck_assert_str_eq(request->page_token, "");
+    request = cli.sent[1].request;
+    ck_assert_str_eq(request->page_token, "t1");
+    ck_assert_uint_eq(request->page_size, 1);
+    ck_assert_str_eq(request->filter->biz_type, "order"); /* still there */
+    request = cli.sent[2].request;
+    ck_assert_str_eq(request->page_token, "t2");
+}
+END_TEST
+
+START_TEST(list_of_nothing)
+{
+    Toc__V1__ListTasksResponse none = TOC__V1__LIST_TASKS_RESPONSE__INIT;
+
+    start();
+    for (int i = 0; i < 4; i++)
+        answer(TOC_OK, &none.base);
+    run(0, "get", "tasks");
+    ck_assert_str_eq(cli.out, "");
+    ck_assert_str_eq(cli.err, "no tasks\n");
+    run(0, "list", "-o", "json");
+    ck_assert_str_eq(cli.out, "{\n  \"tasks\": []\n}\n");
+    run(0, "list", "-o", "yaml");
+    ck_assert_str_eq(cli.out, "tasks: []\n");
+    run(0, "list", "-o", "id");
+    ck_assert_str_eq(cli.out, "");
+    ck_assert_str_eq(cli.err, "");
+    run(2, "list", "--state", "sleeping");
+    has(cli.err, "--state sleeping: must be one of init, scheduling,");
+    run(2, "list", "--biz-id", "1");
+    has(cli.err, "--biz-id needs --biz-type");
+    run(2, "list", "--due-to", "tomorrow");
+    has(cli.err, "must be a time as in");
+}
+END_TEST
+
+START_TEST(describe_tells_the_story)
+{
+    Toc__V1__Timeline timeline = TOC__V1__TIMELINE__INIT;
+    Toc__V1__TimelineEntry entries[3];
+    Toc__V1__TimelineEntry *refs[] = {&entries[0], &entries[1], &entries[2]};
+    Toc__V1__Attempt attempt = TOC__V1__ATTEMPT__INIT;
+    Toc__V1__Target target = TOC__V1__TARGET__INIT;
+
+    start();
+    for (int i = 0; i < 3; i++)
+        toc__v1__timeline_entry__init(&entries[i]);
+    entries[0].time = toc_api_time(&cli.arena, NOW_MS - 60000);
+    entries[0].event = "created";
+    entries[1].time = toc_api_time(&cli.arena, NOW_MS - 2000);
+    entries[1].event = "attempt";
+    attempt.number = 1;
+    attempt.call_time = toc_api_time(&cli.arena, NOW_MS - 1990);
+    attempt.end_time = toc_api_time(&cli.arena, NOW_MS - 1900);
+    attempt.result = TOC__V1__ATTEMPT_RESULT__ATTEMPT_RESULT_DONE;
+    attempt.executor_node = "executor-1";
+    entries[1].attempt = &attempt;
+    entries[2].time = toc_api_time(&cli.arena, NOW_MS - 1000);
+    entries[2].event = "cancel";
+    entries[2].who = "ann";
+    entries[2].detail = "paid\tby phone";
+    timeline.task = &task;
+    timeline.entries = refs;
+    timeline.n_entries = 3;
+    target.url = "grpc://orders:7000";
+    target.batch_max = 16;
+    task.target = &target;
+    task.payload.data = (uint8_t *)(uintptr_t) "line 1\nline\t2";
+    task.payload.len = 13;
+    task.content_type = "text/plain";
+    answer(TOC_OK, &timeline.base);
+    run(0, "describe", "order/42/pay");
+    has(cli.out, "Due:          2030-01-01T00:04:12.000Z (in 4m12s)\n");
+    has(cli.out, "Target:       grpc://orders:7000, up to 16 in a call\n");
+    has(cli.out, "Payload:      13 bytes, text/plain\n  line 1\n  line\\t2\n");
+    has(cli.out, "TIME                              EVENT      RESULT  BY      "
+                 "    DETAIL\n");
+    has(cli.out, "attempt 1  DONE    executor-1  answered in 90ms\n");
+    has(cli.out, "1s ago  cancel             ann         paid\\tby phone\n");
+}
+END_TEST
+
+START_TEST(payloads_that_are_no_text)
+{
+    Toc__V1__Timeline timeline = TOC__V1__TIMELINE__INIT;
+    uint8_t bytes[] = {0, 1, 2};
+
+    start();
+    task.payload.data = bytes;
+    task.payload.len = sizeof bytes;
+    timeline.task = &task;
+    answer(TOC_OK, &timeline.base);
+    run(0, "describe", ID);
+    has(cli.out, "Payload:      3 bytes, not text\n");
+}
+END_TEST
+
+/* ---- commands
+ * ------------------------------------------------------------------ */
+
+START_TEST(outcomes_of_commands)
+{
+    static const struct {
+        Toc__V1__Outcome outcome;
+        int code;
+        const char *text;
+    } all[] = {
+        {TOC__V1__OUTCOME__OUTCOME_APPLIED, 0, "order/42/pay: paused, due "},
+        {TOC__V1__OUTCOME__OUTCOME_ALREADY, 0, "was paused before"},
+        {TOC__V1__OUTCOME__OUTCOME_TOO_LATE, 4, "too late: the call has begun"},
+        {TOC__V1__OUTCOME__OUTCOME_ENDED, 4, "ended before: INIT"},
+        {(Toc__V1__Outcome)99, 4, "does not know"},
+    };
+
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        Toc__V1__CommandResult result = TOC__V1__COMMAND_RESULT__INIT;
+        const Toc__V1__PauseRequest *request;
+        start();
+        result.outcome = all[i].outcome;
+        result.task = &task;
+        answer(TOC_OK, &result.base);
+        run(all[i].code, "pause", "order/42/pay", "--etag", "7", "--reason",
+            "-why");
+        has(cli.out, all[i].text);
+        request = cli.sent[0].request;
+        ck_assert_str_eq(request->etag, "7");
+        ck_assert_str_eq(request->reason, "-why");
+        ck_assert(!request->validate_only);
+    }
+}
+END_TEST
+
+START_TEST(cancel_one_and_all)
+{
+    Toc__V1__CancelResponse response = TOC__V1__CANCEL_RESPONSE__INIT;
+    Toc__V1__CommandResult good = TOC__V1__COMMAND_RESULT__INIT;
+    Toc__V1__CommandResult late = TOC__V1__COMMAND_RESULT__INIT;
+    Toc__V1__CommandResult *results[] = {&good, &late};
+    const Toc__V1__CancelRequest *request;
+
+    start();
+    good.outcome = TOC__V1__OUTCOME__OUTCOME_APPLIED;
+    late.outcome = TOC__V1__OUTCOME__OUTCOME_TOO_LATE;
+    good.task = late.task = &task;
+    response.results = results;
+    response.n_results = 1;
+    answer(TOC_OK, &response.base);
+    run(0, "cancel", ID);
+    ck_assert_str_eq(cli.out, "order/42/pay: cancelled\n");
+    request = cli.sent[0].request;
+    ck_assert_str_eq(request->task_id, ID);
+    response.n_results = 2;
+    answer(TOC_OK, &response.base);
+    run(4, "cancel", "--all", "order/42");
+    has(cli.out, "cancelled\norder/42/pay: too late: the call has begun; no "
+                 "further attempt follows\n");
+    request = cli.sent[1].request;
+    ck_assert_int_eq(request->which_case, TOC__V1__CANCEL_REQUEST__WHICH_BIZ);
+    ck_assert_str_eq(request->biz->biz_id, "42");
+    response.n_results = 0;
+    answer(TOC_OK, &response.base);
+    run(0, "cancel", "--all", "order/42");
+    has(cli.err, "order/42: no live tasks");
+    run(2, "cancel", "--all", "order/42/pay");
+    run(2, "cancel", "--all", ID);
+    /* Nothing is sent when one of the names is wrong. */
+    run(2, "cancel", "order/42", "order");
+    ck_assert_uint_eq(cli.n_sent, 3);
+}
+END_TEST
+
+START_TEST(reschedule_needs_one_time)
+{
+    Toc__V1__CommandResult result = TOC__V1__COMMAND_RESULT__INIT;
+    const Toc__V1__RescheduleRequest *request;
+
+    start();
+    run(2, "reschedule", "order/42");
+    has(cli.err, "--at or --in is missing");
+    run(2, "reschedule", "order/42", "--in", "1h", "--at",
+        "2030-01-31T12:00:00Z");
+    has(cli.err, "exclude each other");
+    run(2, "reschedule", "order/42", "--in", "soon");
+    result.outcome = TOC__V1__OUTCOME__OUTCOME_APPLIED;
+    result.task = &task;
+    answer(TOC_OK, &result.base);
+    answer(TOC_OK, &result.base);
+    run(0, "reschedule", "order/42", "--in", "1h30m", "--validate-only");
+    has(cli.out, "would be rescheduled, due 2030");
+    request = cli.sent[0].request;
+    ck_assert_int_eq(request->when_case,
+                     TOC__V1__RESCHEDULE_REQUEST__WHEN_DELAY);
+    ck_assert_int_eq(request->delay->seconds, 5400);
+    ck_assert(request->validate_only);
+    run(0, "reschedule", "order/42", "--at", "2030-01-31T12:00:00.5+08:00");
+    request = cli.sent[1].request;
+    ck_assert_int_eq(request->due_time->nanos, 500000000);
+    ck_assert_int_eq(request->due_time->seconds % 86400, 4 * 3600);
+}
+END_TEST
+
+/* ---- submit
+ * ---------------------------------------------------------------------- */
+
+START_TEST(submit_by_flags)
+{
+    Toc__V1__SubmitResponse response = TOC__V1__SUBMIT_RESPONSE__INIT;
+    const Toc__V1__SubmitRequest *request;
+
+    start();
+    response.task = &task;
+    response.created = 1;
+    answer(TOC_OK, &response.base);
+    cli.in = "from stdin";
+    run(0, "submit", "order/42/pay", "--in", "30m", "--target",
+        "grpc://orders:7000", "--batch-max", "16", "--payload-file", "-",
+        "--content-type", "text/plain", "--header", "a=b=c", "--header",
+        "d=", "--priority", "core", "--delivery", "at-most-once",
+        "--timeout-call", "250ms", "--retries", "3", "--ladder", "1s,2s,1m",
+        "--jitter", "20", "--on-conflict", "keep");
+    ck_assert_str_eq(cli.out, "order/42/pay: created, task " ID
+                              ", due 2030-01-01T00:04:12.000Z (in 4m12s)\n");
+    request = cli.sent[0].request;
+    ck_assert_str_eq(request->key->biz_id, "42");
+    ck_assert_int_eq(request->delay->seconds, 1800);
+    ck_assert_str_eq(request->target->url, "grpc://orders:7000");
+    ck_assert_uint_eq(request->target->batch_max, 16);
+    ck_assert_uint_eq(request->payload.len, 10);
+    ck_assert_mem_eq(request->payload.data, "from stdin", 10);
+    ck_assert_uint_eq(request->n_headers, 2);
+    ck_assert_str_eq(request->headers[0]->value, "b=c");
+    ck_assert_str_eq(request->headers[1]->value, "");
+    ck_assert_int_eq(request->priority, TOC__V1__PRIORITY__PRIORITY_CORE);
+    ck_assert_int_eq(
+        request->delivery_guarantee,
+        TOC__V1__DELIVERY_GUARANTEE__DELIVERY_GUARANTEE_AT_MOST_ONCE);
+    ck_assert_int_eq(request->call_timeout->nanos, 250000000);
+    ck_assert_uint_eq(request->retry_policy->max_retries->value, 3);
+    ck_assert_uint_eq(request->retry_policy->n_ladder, 3);
+    ck_assert_int_eq(request->retry_policy->ladder[2]->seconds, 60);
+    ck_assert_uint_eq(request->retry_policy->jitter_percent, 20);
+    ck_assert_int_eq(request->on_conflict,
+                     TOC__V1__ON_CONFLICT__ON_CONFLICT_KEEP);
+}
+END_TEST
+
+START_TEST(submit_without_an_id_is_safe_to_repeat)
+{
+    Toc__V1__SubmitResponse response = TOC__V1__SUBMIT_RESPONSE__INIT;
+    const Toc__V1__SubmitRequest *first, *second;
+
+    start();
+    response.task = &task;
+    answer(TOC_UNAVAILABLE, NULL);
+    answer(TOC_OK, &response.base);
+    run(0, "submit", "--biz-type", "order", "--at", "2030-01-31T12:00:00Z",
+        "--target", "grpc://a:1", "--backoff", "1s,10m,1.5");
+    has(cli.out, "order/42/pay: there before, task " ID);
+    first = cli.sent[0].request;
+    second = cli.sent[1].request;
+    ck_assert_uint_eq(strlen(first->key->biz_id), 32);
+    ck_assert_str_eq(first->key->biz_id, second->key->biz_id);
+    ck_assert_ptr_null(first->retry_policy->max_retries);
+    ck_assert(first->retry_policy->exponential->factor > 1.4);
+    ck_assert_int_eq(first->retry_policy->exponential->cap->seconds, 600);
+}
+END_TEST
+
+START_TEST(submit_refuses_bad_flags)
+{
+    start();
+    run(2, "submit", "--in", "1s", "--target", "grpc://a:1");
+    has(cli.err, "no key");
+    run(2, "submit", "order/1", "--biz-type", "x", "--in", "1s");
+    has(cli.err, "exclude each other");
+    run(2, "submit", "order/1", "--in", "1s");
+    has(cli.err, "--target is missing");
+    run(2, "submit", "order/1", "--target", "grpc://a:1");
+    has(cli.err, "no time");
+    run(2, "submit", "order/1", "--in", "1s", "--target", "t", "--ladder",
+        "1s,,2s");
+    has(cli.err, "--ladder 1s,,2s: must be durations");
+    run(2, "submit", "order/1", "--in", "1s", "--target", "t", "--backoff",
+        "1s");
+    has(cli.err, "FIRST,CAP[,FACTOR]");
+    run(2, "submit", "order/1", "--in", "1s", "--target", "t", "--backoff",
+        "1s,2s,3,4");
+    run(2, "submit", "order/1", "--in", "1s", "--target", "t", "--header", "x");
+    has(cli.err, "must be NAME=VALUE");
+    run(2, "submit", "order/1", "--in", "1s", "--target", "t", "--priority",
+        "urgent");
+    has(cli.err, "must be one of core, normal, low");
+    run(2, "submit", "order/1", "--in", "1s", "--target", "t", "--payload", "a",
+        "--payload-file", "-");
+    run(2, "submit", "order/1", "--in", "1s", "--target", "t", "--payload-file",
+        "/nowhere/at/all");
+    has(cli.err, "/nowhere/at/all: No such file");
+    run(2, "submit", "-f", "-", "order/1");
+    run(2, "submit", "-f", "-", "--in", "1s");
+    has(cli.err, "--in and --file exclude each other");
+    ck_assert_uint_eq(cli.n_sent, 0);
+}
+END_TEST
+
+START_TEST(submit_from_a_file)
+{
+    Toc__V1__BatchSubmitResponse batch = TOC__V1__BATCH_SUBMIT_RESPONSE__INIT;
+    Toc__V1__BatchSubmitResult results[2];
+    Toc__V1__BatchSubmitResult *refs[] = {&results[0], &results[1]};
+    Toc__V1__SubmitResponse response = TOC__V1__SUBMIT_RESPONSE__INIT;
+    Google__Rpc__Status error = GOOGLE__RPC__STATUS__INIT;
+    const Toc__V1__BatchSubmitRequest *request;
+
+    start();
+    toc__v1__batch_submit_result__init(&results[0]);
+    toc__v1__batch_submit_result__init(&results[1]);
+    response.task = &task;
+    response.created = 1;
+    results[0].response = &response;
+    error.code = TOC_EXISTS;
+    error.message = "the key is taken";
+    results[1].error = &error;
+    batch.results = refs;
+    batch.n_results = 2;
+    answer(TOC_OK, &batch.base);
+    cli.in = "[{\"key\":{\"bizType\":\"a\",\"bizId\":\"1\"},\"delay\":\"1s\"},"
+             " {\"key\":{\"bizType\":\"a\"},\"delay\":\"2s\"}]";
+    run(4, "submit", "-f", "-", "--validate-only");
+    request = cli.sent[0].request;
+    ck_assert_uint_eq(request->n_items, 2);
+    ck_assert(request->items[0]->validate_only);
+    ck_assert_uint_eq(strlen(request->items[1]->key->biz_id), 32);
+    has(cli.out, "order/42/pay: valid, not stored, task");
+    has(cli.err, ": the key is taken\n");
+    has(cli.err, "1 of 2 valid, 1 failed");
+
+    cli.in = "[{\"key\":{\"bizType\":\"a\"}},{\"targett\":{}}]";
+    run(2, "submit", "-f", "-");
+    has(cli.err, "error: standard input: [1]: targett: unknown field");
+    cli.in = "[]";
+    run(2, "submit", "-f", "-");
+    has(cli.err, "no tasks");
+    cli.in = "{\"key\":";
+    run(2, "submit", "-f", "-");
+    has(cli.err, "standard input: not JSON: line 1");
+    ck_assert_uint_eq(cli.n_sent, 1);
+
+    answer(TOC_OK, &response.base);
+    cli.in = "{\"key\":{\"bizType\":\"a\",\"bizId\":\"1\"},\"delay\":\"1s\"}";
+    run(0, "submit", "-f", "-", "-o", "id");
+    ck_assert_str_eq(cli.sent[1].method, "Submit");
+    ck_assert_str_eq(cli.out, ID "\n");
+}
+END_TEST
+
+/* ---- dead letters, cluster
+ * ---------------------------------------------------------- */
+
+static void
+redrive_answer(Toc__V1__RedriveDeadResponse *response, size_t n,
+               Google__Rpc__Status *error)
+{
+    toc__v1__redrive_dead_response__init(response);
+    response->n_results = n;
+    response->results =
+        toc_arena_calloc(&cli.arena, n, sizeof *response->results);
+    for (size_t i = 0; i < n; i++) {
+        Toc__V1__RedriveResult *result =
+            toc_arena_alloc(&cli.arena, sizeof *result);
+        toc__v1__redrive_result__init(result);
+        result->task_id = ID;
+        result->error = i == n - 1 ? error : NULL;
+        response->results[i] = result;
+    }
+}
+
+START_TEST(redrive_by_name)
+{
+    Toc__V1__RedriveDeadResponse response;
+    Google__Rpc__Status error = GOOGLE__RPC__STATUS__INIT;
+    const Toc__V1__RedriveDeadRequest *request;
+
+    start();
+    error.code = TOC_PRECONDITION;
+    error.message = "its key holds a newer task";
+    redrive_answer(&response, 2, &error);
+    answer(TOC_OK, &task.base); /* the key's task */
+    answer(TOC_OK, &response.base);
+    run(4, "dead", "redrive", "order/42/pay", ID, "--reason", "fixed");
+    request = cli.sent[1].request;
+    ck_assert_uint_eq(request->n_task_ids, 2);
+    ck_assert_str_eq(request->task_ids[0], ID);
+    ck_assert_str_eq(request->reason, "fixed");
+    has(cli.out, ID ": redriven\n");
+    has(cli.err, "error: " ID ": its key holds a newer task");
+    run(2, "dead", "redrive");
+    run(2, "dead", "redrive", ID, "--all");
+    has(cli.err, "give either tasks or --all");
+}
+END_TEST
+
+START_TEST(redrive_all_asks_first_and_keeps_the_rate)
+{
+    Toc__V1__DeadLetter letter = TOC__V1__DEAD_LETTER__INIT;
+    Toc__V1__DeadLetter *letters[150];
+    Toc__V1__ListDeadResponse page = TOC__V1__LIST_DEAD_RESPONSE__INIT;
+    Toc__V1__RedriveDeadResponse hundred, fifty;
+    Google__Rpc__Status gone = GOOGLE__RPC__STATUS__INIT;
+    const Toc__V1__ListDeadRequest *request;
+
+    start();
+    letter.task = &task;
+    for (size_t i = 0; i < 150; i++)
+        letters[i] = &letter;
+    page.dead = letters;
+    page.n_dead = 150;
+    gone.code = TOC_NOT_FOUND;
+    redrive_answer(&hundred, 100, NULL);
+    redrive_answer(&fifty, 50, &gone);
+    answer(TOC_OK, &page.base);
+    cli.in = "n\n";
+    run(1, "dead", "redrive", "--all", "--biz-type", "order", "--dead-reason",
+        "bad target");
+    has(cli.err, "Make 150 dead letters due now? [y/N]");
+    has(cli.err, "not confirmed, nothing was changed");
+    request = cli.sent[0].request;
+    ck_assert_str_eq(request->filter->biz_type, "order");
+    ck_assert_str_eq(request->filter->reason, "bad target");
+    answer(TOC_OK, &page.base);
+    run(1, "dead", "redrive", "--all"); /* nobody there to say yes */
+    ck_assert_uint_eq(cli.n_sent, 2);
+
+    answer(TOC_OK, &page.base);
+    answer(TOC_OK, &hundred.base);
+    answer(TOC_OK, &fifty.base);
+    run(0, "dead", "redrive", "--all", "-y", "--rate", "50");
+    has(cli.err, "149 redriven, 1 gone before, 0 failed");
+    /* 100 done at 50 a second: the rest not before 2 s. */
+    ck_assert_int_eq(cli.slept_until.ns - toc_clock_mono(&cli.clock.clock).ns,
+                     2000 * TOC_NS_PER_MS);
+}
+END_TEST
+
+START_TEST(shards_in_runs)
+{
+    Toc__V1__ListShardsResponse answer_ = TOC__V1__LIST_SHARDS_RESPONSE__INIT;
+    Toc__V1__Shard shard[5];
+    Toc__V1__Shard *refs[5];
+
+    start();
+    for (unsigned i = 0; i < 5; i++) {
+        toc__v1__shard__init(&shard[i]);
+        refs[i] = &shard[i];
+        shard[i].shard = i;
+        shard[i].state = "OPEN";
+        shard[i].owner = i < 3 ? "s1" : i == 3 ? "s2" : "";
+        shard[i].low_water_mark =
+            toc_api_time(&cli.arena, NOW_MS - 1000 * (int)(i + 1));
+    }
+    answer_.shards = refs;
+    answer_.n_shards = 5;
+    answer(TOC_OK, &answer_.base);
+    answer(TOC_OK, &answer_.base);
+    run(0, "shards");
+    ck_assert_str_eq(cli.out,
+                     "SHARDS  COUNT  OWNER  ADDRESS  STATE  LOW-WATER MARK\n"
+                     "0-2     3      s1     -        OPEN   3s ago\n"
+                     "3       1      s2     -        OPEN   4s ago\n"
+                     "4       1      -      -        OPEN   5s ago\n");
+    run(0, "get", "shards", "-o", "wide");
+    has(cli.out, "\n1       1      s1     -        OPEN   2s ago\n");
+}
+END_TEST
+
+START_TEST(what_cannot_be_written_is_an_error)
+{
+    char *argv[] = {"tocctl", "help", NULL};
+    struct ctl ctl = {.clk = &cli.clock.clock};
+
+    start();
+    ctl.out = fopen("/dev/full", "w");
+    ctl.err = stderr;
+    ctl.in = stdin;
+    ck_assert_ptr_nonnull(ctl.out);
+    ck_assert_int_eq(ctl_run(&ctl, 2, argv), CTL_FAILED);
+    fclose(ctl.out);
+    ctl_done(&ctl);
+}
+END_TEST
+
+TOC_CHECK_MAIN("cli", usage_errors, help_and_version, no_addresses,
+               schedulers_are_found_through_the_admin,
+               the_next_scheduler_when_one_is_away, exit_codes_of_statuses,
+               violations_are_told_line_by_line, get_as_a_table, get_as_data,
+               get_shows_what_it_can, control_characters_are_shown_escaped,
+               list_goes_through_pages, list_of_nothing,
+               describe_tells_the_story, payloads_that_are_no_text,
+               outcomes_of_commands, cancel_one_and_all,
+               reschedule_needs_one_time, submit_by_flags,
+               submit_without_an_id_is_safe_to_repeat, submit_refuses_bad_flags,
+               submit_from_a_file, redrive_by_name,
+               redrive_all_asks_first_and_keeps_the_rate, shards_in_runs,
+               what_cannot_be_written_is_an_error)
