@@ -267,7 +267,7 @@ wait_for(struct exec_runner *runner, until_fn *until, int64_t wait_ms)
 void
 exec_runner_drain(struct exec_runner *runner)
 {
-    if (!runner->started)
+    if (!runner->started || atomic_load(&runner->stop_lanes))
         return;
     atomic_store(&runner->core.draining, true);
     exec_inbox_ring(&runner->core.inbox);
