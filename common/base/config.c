@@ -288,6 +288,12 @@ answer_question(const struct parser *p, const char *summary)
             print_help(p, summary);
             return true;
         }
+        if (strcmp(p->argv[i], "--help-markdown") == 0) {
+            TOC_CLEANUP(toc_buf_done) struct toc_buf out = {0};
+            toc_config_markdown(p->table, p->n, &out);
+            fputs(out.data, stdout);
+            return true;
+        }
         if (strcmp(p->argv[i], "--version") == 0) {
             printf("toc %s\n", TOC_VERSION);
             return true;

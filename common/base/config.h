@@ -35,7 +35,8 @@ struct toc_setting {
 
 /*
  * Fills *settings from the table's fallbacks, the environment and argv.
- * `--help` and `--version` are answered by printing and *ret_done = true.
+ * `--help`, `--help-markdown` (for docs/CONFIGURATION.md) and `--version` are
+ * answered by printing and *ret_done = true.
  * Errors name the setting, the value and the rule.
  */
 TOC_MUST_CHECK enum toc_status toc_config_parse(
