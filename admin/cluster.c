@@ -23,8 +23,7 @@ take_snapshot(struct admin_call *call, struct snapshot *out)
     return st == TOC_OK;
 }
 
-/* ---- shards
- * ------------------------------------------------------------------ */
+/* ---- shards ---- */
 
 static char *
 shard_state(enum toc_shard_state state)
@@ -88,8 +87,7 @@ admin_list_shards(struct admin_call *call)
     toc_rpc_reply(call->rpc, &answer.base);
 }
 
-/* ---- nodes
- * --------------------------------------------------------------------- */
+/* ---- nodes ---- */
 
 static uint32_t
 count_shards(const struct snapshot *seen, const struct toc_member *member)

@@ -58,8 +58,7 @@ page_takes(struct page *page, const ProtobufCMessage *message)
     return true;
 }
 
-/* ---- tasks
- * ------------------------------------------------------------------- */
+/* ---- tasks ---- */
 
 static bool
 is_wanted(const struct admin_tasks_request *request,

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* ---- texts and times ---------------------------------------------------- */
+/* ---- texts and times ---- */
 
 static void
 check_text(struct toc_rpc_failure *failure, const char *field, const char *text,
@@ -142,10 +142,11 @@ read_states(const Toc__V1__TaskFilter *filter, struct admin_tasks_request *out,
             continue;
         }
         out->shown_mask |= BIT(state);
-        out->filter.state_mask |=
-            state == TOC_STATE_SCHEDULING
-                ? BIT(TOC_STATE_INIT) | BIT(TOC_STATE_RETRY)
-                : BIT(state);
+        if (state == TOC_STATE_SCHEDULING)
+            out->filter.state_mask |=
+                (uint16_t)(BIT(TOC_STATE_INIT) | BIT(TOC_STATE_RETRY));
+        else
+            out->filter.state_mask |= BIT(state);
     }
 }
 

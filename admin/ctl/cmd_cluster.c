@@ -13,7 +13,7 @@ number(struct ctl *ctl, uint32_t value)
     return toc_arena_printf(&ctl->arena, "%lu", (unsigned long)value);
 }
 
-/* ---- shards -------------------------------------------------------------- */
+/* ---- shards ---- */
 
 static bool
 same_run(const Toc__V1__Shard *a, const Toc__V1__Shard *b)

@@ -110,7 +110,7 @@ run_now_request(struct ctl *ctl, const struct ctl_ref *ref)
     return &request->base;
 }
 
-/* ---- answers ------------------------------------------------------------ */
+/* ---- answers ---- */
 
 static enum ctl_exit
 exit_of_outcome(Toc__V1__Outcome outcome)

@@ -121,8 +121,7 @@ collect(struct redrive *r)
     return end;
 }
 
-/* ---- doing it
- * ---------------------------------------------------------------- */
+/* ---- doing it ---- */
 
 static void
 take_result(struct redrive *r, const Toc__V1__RedriveResult *result)

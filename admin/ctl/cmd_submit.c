@@ -81,8 +81,7 @@ submit_one(struct ctl *ctl, Toc__V1__SubmitRequest *request)
     return CTL_OK;
 }
 
-/* ---- many, from a file
- * ------------------------------------------------------- */
+/* ---- many, from a file ---- */
 
 struct batch {
     struct ctl *ctl;

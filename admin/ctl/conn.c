@@ -150,7 +150,7 @@ ctl_address_valid(struct toc_str address)
                65535, &port);
 }
 
-/* ---- where the services are ------------------------------------------- */
+/* ---- where the services are ---- */
 
 static enum ctl_exit
 split_addresses(struct ctl *ctl, const char *text, const char *setting,
@@ -253,7 +253,7 @@ find_schedulers(struct ctl *ctl)
     return discover_schedulers(ctl);
 }
 
-/* ---- calls -------------------------------------------------------------- */
+/* ---- calls ---- */
 
 enum toc_status
 ctl_call_address(struct ctl *ctl, const char *address,

@@ -4,6 +4,12 @@
 #include "common/clock/os/clock_os.h"
 #include "common/rpc/client.h"
 
+#include <unistd.h>
+
+/* Into a pipe in one piece, so that `tocctl describe X | grep -q Y` does not
+ * end by a broken pipe; to a terminal line by line. */
+#define PIPE_BUFFER 65536
+
 /* Made at the first call, so that help needs no gRPC. */
 struct transport {
     const struct toc_clock *clk;
@@ -40,6 +46,8 @@ main(int argc, char **argv)
     };
     enum ctl_exit end;
 
+    if (isatty(STDOUT_FILENO) == 0)
+        (void)setvbuf(stdout, NULL, _IOFBF, PIPE_BUFFER);
     end = ctl_run(&ctl, argc, argv);
     if (transport.client != NULL)
         toc_rpc_client_free(transport.client);

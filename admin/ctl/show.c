@@ -96,7 +96,7 @@ ctl_list_end(struct ctl *ctl, struct ctl_list *list)
         fputs(" []\n", ctl->out);
 }
 
-/* ---- words and times -------------------------------------------------- */
+/* ---- words and times ---- */
 
 const char *
 ctl_enum_text(const ProtobufCEnumDescriptor *type, int number,
@@ -170,7 +170,7 @@ ctl_cell(struct ctl *ctl, const char *text)
     return ctl_safe(&ctl->arena, toc_str_of(text));
 }
 
-/* ---- tasks ------------------------------------------------------------ */
+/* ---- tasks ---- */
 
 char *
 ctl_task_key_text(struct ctl *ctl, const Toc__V1__Task *task)

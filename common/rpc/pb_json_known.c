@@ -133,7 +133,7 @@ pb_base64_decode(struct toc_str text, struct toc_buf *out)
     return (group & ((1u << bits) - 1u)) == 0; /* left over bits are zero */
 }
 
-/* ---- times --------------------------------------------------------------- */
+/* ---- times ---- */
 
 /* ".25", ".250" style: 0, 3, 6 or 9 digits, as the mapping says. */
 static void

@@ -191,8 +191,7 @@ enum_of(const json_t *value, const ProtobufCEnumDescriptor *type,
     return true;
 }
 
-/* ---- values
- * ------------------------------------------------------------------ */
+/* ---- values ---- */
 
 static enum toc_status
 read_int(struct reader *r, const struct path *path, const json_t *value,

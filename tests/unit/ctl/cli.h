@@ -12,6 +12,7 @@
 
 #include "admin/ctl/ctl.h"
 
+#include "common/api/api.h"
 #include "common/base/alloc.h"
 #include "common/clock/sim/clock_sim.h"
 #include "common/rpc/rpc.h"
@@ -23,6 +24,8 @@
 #include <string.h>
 
 #define ANSWERS_MAX 64
+#define ID "01ARZ3NDEKTSV4RRFFQ69G5FAV"
+#define NOW_MS INT64_C(1893456000000) /* 2030-01-01T00:00:00Z */
 
 struct sent {
     char address[64];
@@ -114,6 +117,35 @@ cli_transport(void *arg, const char *address,
     return TOC_OK;
 }
 
+static Toc__V1__Task task;
+static Toc__V1__TaskKey key;
+
+/* What a test begins with: two schedulers, an admin, and a task to answer with,
+ * due in 252 s. */
+static inline void
+start(void)
+{
+    toc_arena_done(&cli.arena);
+    toc_free(cli.out);
+    toc_free(cli.err);
+    memset(&cli, 0, sizeof cli);
+    toc_clock_sim_init(&cli.clock, (struct toc_wall){NOW_MS});
+    setenv("TOC_SCHEDULER", "s1:1,s2:2", 1);
+    setenv("TOC_ADMIN", "a1:1", 1);
+    toc__v1__task__init(&task);
+    toc__v1__task_key__init(&key);
+    key.biz_type = "order";
+    key.biz_id = "42";
+    key.name = "pay";
+    task.key = &key;
+    task.task_id = ID;
+    task.state = TOC__V1__STATE__STATE_INIT;
+    task.due_time = toc_api_time(&cli.arena, NOW_MS + 252000);
+    task.create_time = toc_api_time(&cli.arena, NOW_MS - 60000);
+    task.etag = "7";
+    task.fire = 1;
+}
+
 static inline void
 cli_sleep(struct toc_mono until)
 {
@@ -136,6 +168,8 @@ run_args(int code, int argc, char **argv)
     size_t out_len, err_len;
     enum ctl_exit end;
 
+    toc_free(cli.out); /* open_memstream's, from malloc as ours */
+    toc_free(cli.err);
     ctl.clk = &cli.clock.clock;
     ctl.in = cli_input();
     ctl.out = open_memstream(&cli.out, &out_len);

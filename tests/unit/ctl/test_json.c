@@ -12,7 +12,7 @@
 #include "google/rpc/error_details.pb-c.h"
 #include "google/rpc/status.pb-c.h"
 #include "tests/support/toc_check.h"
-#include "kinds.h"
+#include "tests/unit/ctl/kinds.h"
 #include "toc/v1/timeout.pb-c.h"
 
 static const ProtobufCMessageDescriptor *const any_types[] = {

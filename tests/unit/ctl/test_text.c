@@ -172,7 +172,7 @@ START_TEST(tables_line_up)
         {"\xe8\xae\xa2\xe5\x8d\x95/1", "SUCCESS", "x"}, /* two wide, then 2 */
     };
     struct ctl_table table;
-    char *text = NULL;
+    static char *text;
     size_t len = 0;
     FILE *out = open_memstream(&text, &len);
 
@@ -187,7 +187,6 @@ START_TEST(tables_line_up)
                            "order/1  DEAD\n"
                            "\xe8\xae\xa2\xe5\x8d\x95/1   SUCCESS  x\n"
                            "order/1  DEAD\n");
-    free(text);
 }
 END_TEST
 
