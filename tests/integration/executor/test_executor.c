@@ -6,7 +6,7 @@
  * group of its own; the test writes rows and publishes hints as a scheduler
  * would; a handler server counts the fires.
  */
-#include "../store/fixture.h"
+#include "tests/integration/store/fixture.h"
 
 #include "common/bus/kafka/bus_kafka.h"
 #include "common/handler/handler.h"
@@ -343,6 +343,7 @@ START_TEST(tasks_are_called_once_and_in_time)
     check_once_each(2000);
     ck_assert(toc_eventually(all_committed, NULL));
     show_lateness(2000);
+    exec_counters_log(exec_runner_counters(node.runner));
     node_stop(&node, 5000);
     end();
 }

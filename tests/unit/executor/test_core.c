@@ -5,7 +5,7 @@
  * Method: lane, core and results on ports in memory, stepped through simulated
  * milliseconds.
  */
-#include "fakes.h"
+#include "tests/unit/executor/fakes.h"
 
 #define CORE 0
 #define NORMAL 1

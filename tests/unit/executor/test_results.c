@@ -4,7 +4,7 @@
  * first; late results change nothing.
  * Method: the rig, with calls answered at once.
  */
-#include "fakes.h"
+#include "tests/unit/executor/fakes.h"
 
 static struct rig *
 rig_with_calls(size_t n, struct toc_task **rows)
