@@ -36,7 +36,8 @@ static const struct toc_kafka_setting settings[] = {
     {"acks", "all"},
     /* hints may double, and idempotence adds an error that ends the client */
     {"enable.idempotence", "false"},
-    {"linger.ms", "1"},
+    /* the publisher packs; waiting for more here would only be late */
+    {"linger.ms", "0"},
     /* the publisher wants to know soon, and decides what to send again */
     {"message.timeout.ms", "5000"},
     {"request.timeout.ms", "4000"},

@@ -2,9 +2,13 @@
  * The bus on Apache Kafka (librdkafka).
  *
  * Producer: acks=all, no idempotence (hints may double, and it would add a
- * fatal state), linger 0 to 2 ms, message timeout 5 s. Consumer: stored offsets
- * only, auto.offset.reset=earliest, cooperative or eager as librdkafka does it
- * best. librdkafka's own log goes to the log of the process.
+ * fatal state), no linger, message timeout 5 s. Order within a partition is
+ * kept unless a request has to be repeated. Consumer: stored offsets only,
+ * auto.offset.reset=earliest, eager assignment, round robin. librdkafka's own
+ * log goes to the log of the process.
+ *
+ * Messages must be released before their consumer is closed. Closing takes up
+ * to 1 s (bus) or 5 s (consumer) while the brokers do not answer.
  */
 #ifndef TOC_BUS_KAFKA_H
 #define TOC_BUS_KAFKA_H

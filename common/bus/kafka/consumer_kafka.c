@@ -63,7 +63,8 @@ static const struct toc_kafka_setting settings[] = {
     {"auto.offset.reset", "earliest"},
     {"allow.auto.create.topics", "false"},
     {"enable.partition.eof", "false"},
-    {"heartbeat.interval.ms", "1000"},
+    /* a member learns of a rebalance by its heartbeat, and all wait for it */
+    {"heartbeat.interval.ms", "300"},
     {"max.poll.interval.ms", "300000"},
     {"fetch.wait.max.ms", "500"},
     {"fetch.error.backoff.ms", "100"},

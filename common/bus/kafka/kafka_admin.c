@@ -4,6 +4,7 @@
 #include "common/base/os_time.h"
 #include "common/bus/kafka/kafka_common.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 #define METADATA_PAUSE_MS 50
@@ -217,6 +218,22 @@ count_partitions(rd_kafka_t *kafka, const char *name, int64_t timeout_ms,
     return n;
 }
 
+/* Do the leaders know that they lead? Until then they refuse messages, and
+ * what has to be repeated comes out of order. */
+static bool
+leaders_answer(rd_kafka_t *kafka, const char *topic, int32_t partitions,
+               int64_t timeout_ms)
+{
+    rd_kafka_topic_partition_list_t *list =
+        rd_kafka_topic_partition_list_new(partitions);
+    for (int32_t i = 0; i < partitions; i++)
+        rd_kafka_topic_partition_list_add(list, topic, i)->offset =
+            RD_KAFKA_OFFSET_END;
+    enum toc_status st = resolve(kafka, list, timeout_ms, NULL);
+    rd_kafka_topic_partition_list_destroy(list);
+    return st == TOC_OK;
+}
+
 enum toc_status
 toc_kafka_ensure_topic(rd_kafka_t *kafka, const char *topic, int32_t partitions,
                        int64_t timeout_ms, int32_t *ret_partitions,
@@ -234,7 +251,7 @@ toc_kafka_ensure_topic(rd_kafka_t *kafka, const char *topic, int32_t partitions,
     int64_t left;
     while ((left = until - mono_ms()) > 0) {
         int32_t n = count_partitions(kafka, topic, left, &err);
-        if (n > 0) {
+        if (n > 0 && leaders_answer(kafka, topic, n, until - mono_ms())) {
             *ret_partitions = n;
             return TOC_OK;
         }

@@ -12,6 +12,7 @@
 #include "common/bus/kafka/bus_kafka.h"
 #include "tests/support/toc_check.h"
 
+#include <dirent.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -134,9 +135,10 @@ names_make(struct names *names, struct producer *producer, int topics,
         int32_t n = 0;
         toc_format(names->topics[i], sizeof names->topics[i], "t%016llx.%d",
                    random, i);
-        ck_assert_int_eq(toc_bus_ensure_topic(producer->bus, names->topics[i],
-                                              partitions, ADMIN_MS, &n, NULL),
-                         TOC_OK);
+        /* one that was frozen by the test before may need another try */
+        UNTIL(toc_bus_ensure_topic(producer->bus, names->topics[i], partitions,
+                                   ADMIN_MS, &n, NULL) == TOC_OK,
+              (void)toc_bus_poll(producer->bus, 10));
         ck_assert_int_eq(n, partitions);
     }
 }
@@ -290,6 +292,49 @@ broker_pid(void)
     fclose(file);
     ck_assert_int_gt(pid, 1);
     return pid;
+}
+
+/* The state letters of all threads of the process; "T" when all stand still. */
+static inline bool
+is_frozen(void *arg)
+{
+    char path[300], line[512];
+    const pid_t *pid = arg;
+    bool frozen = true;
+    toc_format(path, sizeof path, "/proc/%d/task", (int)*pid);
+    DIR *dir = opendir(path);
+    ck_assert_ptr_nonnull(dir);
+    for (struct dirent *entry; (entry = readdir(dir)) != NULL;) {
+        if (entry->d_name[0] == '.')
+            continue;
+        toc_format(path, sizeof path, "/proc/%d/task/%s/stat", (int)*pid,
+                   entry->d_name);
+        FILE *file = fopen(path, "r");
+        if (file == NULL)
+            continue;
+        const char *name_end =
+            fgets(line, sizeof line, file) == NULL ? NULL : strrchr(line, ')');
+        frozen = frozen && name_end != NULL && name_end[2] == 'T';
+        fclose(file);
+    }
+    closedir(dir);
+    return frozen;
+}
+
+/* A signal stops the threads one by one: waits for the last. */
+static inline void
+broker_freeze(void)
+{
+    pid_t pid = broker_pid();
+    kill(pid, SIGSTOP);
+    ck_assert(toc_eventually(is_frozen, &pid));
+}
+
+/* Also before each test: one that failed may have left it frozen. */
+static inline void
+broker_thaw(void)
+{
+    kill(broker_pid(), SIGCONT);
 }
 
 #endif

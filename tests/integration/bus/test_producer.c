@@ -156,15 +156,6 @@ END_TEST
 
 /* ---- a broker that does not answer ------------------------------------- */
 
-static pid_t frozen;
-
-static void
-thaw(void)
-{
-    if (frozen > 0)
-        kill(frozen, SIGCONT);
-}
-
 START_TEST(a_full_queue_is_told_and_every_message_reported)
 {
     enum { MAX = 50 };
@@ -173,8 +164,7 @@ START_TEST(a_full_queue_is_told_and_every_message_reported)
     producer_open(&producer, MAX);
     names_make(&names, &producer, 1, 1);
     send_many(&producer, names.topics[0], 1, 0, 1);
-    frozen = broker_pid();
-    kill(frozen, SIGSTOP);
+    broker_freeze();
     enum toc_status st = TOC_OK;
     while (st == TOC_OK && sent < 10 * MAX) {
         st = toc_bus_send(producer.bus, names.topics[0], 0, TOC_STR("x"),
@@ -190,7 +180,7 @@ START_TEST(a_full_queue_is_told_and_every_message_reported)
         ck_assert_int_eq(producer.reports[i].st, TOC_DEADLINE);
         ck_assert_uint_eq(producer.reports[i].opaque, 999 + i);
     }
-    thaw();
+    broker_thaw();
     /* and it goes on */
     send_many(&producer, names.topics[0], 1, 1, 20);
     producer_close(&producer);
@@ -204,12 +194,11 @@ START_TEST(a_short_standstill_loses_nothing)
     producer_open(&producer, 0);
     names_make(&names, &producer, 1, 2);
     send_many(&producer, names.topics[0], 2, 0, 1);
-    frozen = broker_pid();
-    kill(frozen, SIGSTOP);
+    broker_freeze();
     for (uintptr_t i = 0; i < N; i++)
         send_text(&producer, names.topics[0], 0, "x", i);
     ck_assert_int_eq(toc_bus_flush(producer.bus, 1000, NULL), TOC_DEADLINE);
-    thaw();
+    broker_thaw();
     UNTIL(producer.n_reports == 2 + N, (void)toc_bus_poll(producer.bus, 100));
     for (size_t i = 2; i < producer.n_reports; i++) {
         ck_assert_int_eq(producer.reports[i].st, TOC_OK);
@@ -225,15 +214,14 @@ START_TEST(closing_reports_what_is_not_stored_and_does_not_hang)
     producer_open(&producer, 0);
     names_make(&names, &producer, 1, 1);
     send_many(&producer, names.topics[0], 1, 0, 1);
-    frozen = broker_pid();
-    kill(frozen, SIGSTOP);
+    broker_freeze();
     for (uintptr_t i = 0; i < 10; i++)
         send_text(&producer, names.topics[0], 0, "x", i);
     (void)toc_bus_poll(producer.bus, 50);
     int64_t begun = now_ms();
     producer_close(&producer);
     ck_assert_int_lt(now_ms() - begun, 10000);
-    thaw();
+    broker_thaw();
     ck_assert_uint_eq(producer.n_reports, 11);
     for (size_t i = 1; i < 11; i++)
         ck_assert_int_eq(producer.reports[i].st, TOC_CANCELLED);
@@ -248,8 +236,7 @@ START_TEST(a_frozen_broker_makes_questions_fail_in_time)
     int32_t n = -7;
     producer_open(&producer, 0);
     names_make(&names, &producer, 1, 1);
-    frozen = broker_pid();
-    kill(frozen, SIGSTOP);
+    broker_freeze();
     int64_t begun = now_ms();
     ck_assert_int_ne(toc_bus_committed(producer.bus, names.group,
                                        names.topics[0], 1, 500, &offset, NULL),
@@ -261,7 +248,7 @@ START_TEST(a_frozen_broker_makes_questions_fail_in_time)
         toc_bus_ensure_topic(producer.bus, names.topics[0], 1, 500, &n, NULL),
         TOC_OK);
     ck_assert_int_lt(now_ms() - begun, 6000);
-    thaw();
+    broker_thaw();
     ck_assert_int_eq(offset, -7);
     ck_assert_int_eq(n, -7);
     UNTIL(toc_bus_end_offset(producer.bus, names.topics[0], 0, 1000, &offset,
@@ -269,6 +256,40 @@ START_TEST(a_frozen_broker_makes_questions_fail_in_time)
           (void)toc_bus_poll(producer.bus, 10));
     ck_assert_int_eq(offset, 0);
     producer_close(&producer);
+}
+END_TEST
+
+START_TEST(a_broker_that_is_not_there_is_an_error_in_time)
+{
+    struct toc_bus_kafka *handle;
+    int64_t offset = -7, begun = now_ms();
+    int32_t n = -7;
+    memset(&producer, 0, sizeof producer);
+    const struct toc_bus_kafka_options options = {
+        .brokers = "127.0.0.1:1",
+        .report = producer_report,
+        .report_arg = &producer,
+    };
+    ck_assert_int_eq(toc_bus_kafka_open(&options, &handle, NULL), TOC_OK);
+    struct toc_bus *bus = toc_bus_kafka_port(handle);
+    ck_assert_int_ne(toc_bus_ensure_topic(bus, "t", 1, 500, &n, NULL), TOC_OK);
+    ck_assert_int_ne(toc_bus_committed(bus, "g", "t", 1, 500, &offset, NULL),
+                     TOC_OK);
+    ck_assert_int_ne(toc_bus_end_offset(bus, "t", 0, 500, &offset, NULL),
+                     TOC_OK);
+    ck_assert_int_lt(now_ms() - begun, 6000);
+    ck_assert_int_eq(toc_bus_send(bus, "t", 0, TOC_STR("x"), (void *)5, NULL),
+                     TOC_OK);
+    UNTIL(producer.n_reports == 1, (void)toc_bus_poll(bus, 100));
+    ck_assert_int_eq(producer.reports[0].st, TOC_DEADLINE);
+    ck_assert_uint_eq(producer.reports[0].opaque, 5);
+    ck_assert_int_eq(toc_bus_send(bus, "t", 0, TOC_STR("x"), (void *)6, NULL),
+                     TOC_OK);
+    toc_bus_kafka_close(handle);
+    ck_assert_uint_eq(producer.n_reports, 2);
+    ck_assert_int_eq(producer.reports[1].st, TOC_CANCELLED);
+    ck_assert_int_eq(offset, -7);
+    ck_assert_int_eq(n, -7);
 }
 END_TEST
 
@@ -292,20 +313,13 @@ START_TEST(bad_settings_are_refused)
 }
 END_TEST
 
-/* A test that fails while the broker is frozen must not leave it so. */
-static void
-thaw_after(void)
-{
-    frozen = broker_pid();
-    thaw();
-}
-
 int
 main(void)
 {
     Suite *suite = suite_create("bus producer");
     TCase *tcase = tcase_create("bus producer");
-    tcase_add_unchecked_fixture(tcase, NULL, thaw_after);
+    tcase_add_unchecked_fixture(tcase, NULL, broker_thaw);
+    tcase_add_checked_fixture(tcase, broker_thaw, NULL);
     tcase_add_test(tcase, reports_tell_offsets_in_order);
     tcase_add_test(tcase,
                    reports_of_one_partition_come_in_the_order_of_sending);
@@ -318,6 +332,7 @@ main(void)
     tcase_add_test(tcase, a_short_standstill_loses_nothing);
     tcase_add_test(tcase, closing_reports_what_is_not_stored_and_does_not_hang);
     tcase_add_test(tcase, a_frozen_broker_makes_questions_fail_in_time);
+    tcase_add_test(tcase, a_broker_that_is_not_there_is_an_error_in_time);
     tcase_add_test(tcase, bad_settings_are_refused);
     tcase_set_timeout(tcase, 60);
     suite_add_tcase(suite, tcase);
