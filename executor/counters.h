@@ -42,7 +42,10 @@ struct exec_counters {
     ((void)atomic_fetch_add_explicit(&(counters)->name, (by), \
                                      memory_order_relaxed))
 
-/* One line with all that is not zero. */
+#define EXEC_COUNTED(counters, name) \
+    (atomic_load_explicit(&(counters)->name, memory_order_relaxed))
+
+/* One line with all of them. */
 void exec_counters_log(const struct exec_counters *counters);
 
 #endif

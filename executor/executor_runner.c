@@ -79,11 +79,11 @@ on_coord(void *arg, const struct toc_coord_event *event)
     struct exec_runner *runner = arg;
 
     if (event->kind == TOC_COORD_SESSION_LOST)
-        TOC_LOG(WARN, "session.lost",
+        TOC_LOG(WARN, "executor.session_lost",
                 F_MSG("nothing is claimed until there is a new one"));
     if (event->kind != TOC_COORD_SESSION_NEW)
         return;
-    TOC_LOG(INFO, "session.new", F_MSG("claiming"));
+    TOC_LOG(INFO, "executor.session_new", F_MSG("claiming"));
     exec_inbox_ring(&runner->core.inbox);
     toc_bell_ring(&runner->guard_bell);
 }
@@ -98,7 +98,8 @@ run_coord(void *arg)
 
         if (toc_coord_poll(runner->options.coord, COORD_POLL_MS, on_coord,
                            runner, &err) != TOC_OK)
-            TOC_LOG(WARN, "coord.failed", F_MSG("trying again"), F_ERR(&err));
+            TOC_LOG(WARN, "executor.coord_failed", F_MSG("trying again"),
+                    F_ERR(&err));
     }
 }
 
@@ -122,7 +123,7 @@ run_guard(void *arg)
             continue;
         }
         if (held && atomic_load(&runner->core.calls) > 0) {
-            TOC_LOG(WARN, "session.over", F_MSG("ending all calls"),
+            TOC_LOG(WARN, "executor.session_over", F_MSG("ending all calls"),
                     F_UINT("calls", atomic_load(&runner->core.calls)));
             toc_invoke_cancel_all(runner->options.invoke);
         }

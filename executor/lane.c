@@ -83,18 +83,23 @@ assigned(struct exec_lane *lane, int16_t topic, int32_t partition)
         assignment = add(lane, topic, partition);
     if (assignment->ours)
         return;
+    TOC_LOG(INFO, "lane.assigned", F_MSG("took a partition"),
+            F_INT("topic", topic), F_INT("partition", partition));
     assignment->ours = true;
     assignment->place.generation++;
     post_rebalance(lane, EXEC_EVENT_ASSIGNED, &assignment->place);
 }
 
 static void
-revoked(struct exec_lane *lane, int16_t topic, int32_t partition)
+revoked(struct exec_lane *lane, int16_t topic, int32_t partition, bool lost)
 {
     struct exec_assignment *assignment = find(lane, topic, partition);
 
     if (assignment == NULL || !assignment->ours)
         return;
+    TOC_LOG(INFO, "lane.revoked", F_MSG("gave a partition away"),
+            F_INT("topic", topic), F_INT("partition", partition),
+            F_STR("lost", lost ? "yes" : "no"));
     exec_lane_apply_marks(lane); /* the last ones that will count */
     assignment->ours = false;
     post_rebalance(lane, EXEC_EVENT_REVOKED, &assignment->place);
@@ -107,13 +112,10 @@ exec_lane_rebalance(void *arg, enum toc_bus_event_kind kind, int16_t topic,
     struct exec_lane *lane = arg;
 
     TOC_ASSERT(topic >= 0 && topic < EXEC_TOPICS);
-    TOC_LOG(INFO, kind == TOC_BUS_ASSIGNED ? "lane.assigned" : "lane.revoked",
-            F_MSG(lost ? "lost a partition" : "partitions moved"),
-            F_INT("topic", topic), F_INT("partition", partition));
     if (kind == TOC_BUS_ASSIGNED)
         assigned(lane, topic, partition);
     else
-        revoked(lane, topic, partition);
+        revoked(lane, topic, partition, lost);
 }
 
 /* ---- the step -------------------------------------------------------- */
@@ -159,10 +161,13 @@ pause_or_resume(struct exec_lane *lane)
             continue;
         lane->paused[topic] = now;
         toc_bus_consumer_pause(lane->consumer, topic, now);
-        TOC_LOG(WARN, now ? "lane.paused" : "lane.resumed",
-                F_MSG(now ? "too much waits, not fetching the topic"
-                          : "fetching the topic again"),
-                F_INT("topic", topic), F_UINT("percent", percent));
+        if (now)
+            TOC_LOG(WARN, "lane.paused",
+                    F_MSG("too much waits, not fetching the topic"),
+                    F_INT("topic", topic), F_UINT("percent", percent));
+        else
+            TOC_LOG(INFO, "lane.resumed", F_MSG("fetching the topic again"),
+                    F_INT("topic", topic), F_UINT("percent", percent));
     }
 }
 

@@ -361,7 +361,7 @@ watch_clock(struct process *p)
         return; /* calls and results say more about it */
     }
     if (skew_is_bad(skew_ms))
-        TOC_LOG(ERROR, "clock.skewed",
+        TOC_LOG(ERROR, "executor.clock_skewed",
                 F_MSG("our clock is too far from the database's"),
                 F_INT("skew_ms", skew_ms),
                 F_STR("hint", "check time synchronisation of this machine"));

@@ -147,9 +147,9 @@ find_ending(struct exec_results *results, int64_t now_ms,
         add_if_ending(renewal, attempt_of(link), before_ms);
 }
 
-static void
-failed(struct exec_results *results, const char *event,
-       const struct toc_error *err)
+/* Nothing of the batch is lost: all of it waits. */
+static int64_t
+wait_after_failure(struct exec_results *results)
 {
     int64_t wait_ms = BACKOFF_MS_MIN;
     struct toc_mono now = toc_clock_mono(results->options.clock);
@@ -160,12 +160,7 @@ failed(struct exec_results *results, const char *event,
         wait_ms = BACKOFF_MS_MAX;
     results->failures++;
     results->retry_ns = toc_mono_add_ms(now, wait_ms).ns;
-    toc_log_write(TOC_LOG_WARN, event,
-                  (const struct toc_field[]){
-                      F_MSG("results wait, trying again"), F_ERR(err),
-                      F_UINT("results", results->n + results->n_waiting),
-                      F_INT("wait_ms", wait_ms)},
-                  4);
+    return wait_ms;
 }
 
 /* False: a renewal was tried, and the step is over. */
@@ -182,7 +177,10 @@ locks_are_long(struct exec_results *results, int64_t now_ms)
         return true;
     if (toc_store_renew(results->options.store, renewal.refs, renewal.tokens,
                         renewal.n, until_ms, &renewed, &err) != TOC_OK) {
-        failed(results, "lock.renew_failed", &err);
+        int64_t wait_ms = wait_after_failure(results);
+
+        TOC_LOG(WARN, "lock.renew_failed", F_MSG("trying again"), F_ERR(&err),
+                F_UINT("locks", renewal.n), F_INT("wait_ms", wait_ms));
         return false;
     }
     EXEC_COUNT(results->options.counters, renewed, renewed);
@@ -298,6 +296,16 @@ written(struct exec_results *results, const struct toc_finish *items)
 }
 
 static void
+keep(struct exec_results *results, const struct toc_error *err)
+{
+    int64_t wait_ms = wait_after_failure(results);
+
+    TOC_LOG(WARN, "result.write_failed", F_MSG("kept, trying again"),
+            F_ERR(err), F_UINT("results", results->n + results->n_waiting),
+            F_INT("wait_ms", wait_ms));
+}
+
+static void
 write_back(struct exec_results *results, int64_t now_ms)
 {
     struct toc_finish items[EXEC_RESULTS_MAX];
@@ -312,7 +320,7 @@ write_back(struct exec_results *results, int64_t now_ms)
     if (st == TOC_OK)
         written(results, items);
     else if (toc_status_retryable(st))
-        failed(results, "result.write_failed", &err);
+        keep(results, &err);
     else
         refused(results, &err);
 }

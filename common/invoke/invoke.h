@@ -52,9 +52,9 @@ struct toc_call {
     struct toc_str target;
     struct toc_fire *fires; /* n of them */
     size_t n;
-    bool batch;            /* use the batch form (also for n == 1) */
-    int64_t not_after_ms;  /* wall: the handler must not begin after it */
-    int64_t deadline_ns;   /* monotonic: the call is ended at it */
+    bool batch;           /* use the batch form (also for n == 1) */
+    int64_t not_after_ms; /* wall: the handler must not begin after it */
+    int64_t deadline_ns;  /* monotonic: the call is ended at it */
     toc_invoke_done_fn *done;
     void *arg;     /* the caller's */
     void *backend; /* the backend's, while the call is under way */
