@@ -12,6 +12,7 @@ struct verb {
     const char *applied, *already;
     ProtobufCMessage *(*request)(struct ctl *ctl, const struct ctl_ref *ref);
     bool results; /* the answer is a CancelResponse, not a CommandResult */
+    bool due;     /* when it is due now is worth telling */
 };
 
 static char *
@@ -150,7 +151,7 @@ show_result(struct ctl *ctl, const struct verb *verb, const char *name,
 {
     const Toc__V1__Task *task = result->task;
     bool live = exit_of_outcome(result->outcome) == CTL_OK && task != NULL &&
-                task->due_time != NULL && !verb->results;
+                task->due_time != NULL && verb->due;
 
     if (task != NULL && task->key != NULL)
         name = ctl_task_key_text(ctl, task);
@@ -271,7 +272,12 @@ enum ctl_exit
 ctl_cmd_cancel(struct ctl *ctl)
 {
     static const struct verb verb = {
-        "Cancel", "cancelled", "was cancelled before", cancel_request, true};
+        .method = "Cancel",
+        .applied = "cancelled",
+        .already = "was cancelled before",
+        .request = cancel_request,
+        .results = true,
+    };
 
     if (ctl_has(ctl, "all") && ctl_has(ctl, "etag"))
         return ctl_fail(ctl, CTL_USAGE, NULL,
@@ -282,9 +288,13 @@ ctl_cmd_cancel(struct ctl *ctl)
 enum ctl_exit
 ctl_cmd_reschedule(struct ctl *ctl)
 {
-    static const struct verb verb = {"Reschedule", "rescheduled",
-                                     "was due then before", reschedule_request,
-                                     false};
+    static const struct verb verb = {
+        .method = "Reschedule",
+        .applied = "rescheduled",
+        .already = "was due then before",
+        .request = reschedule_request,
+        .due = true,
+    };
     struct ctl_when when;
     enum ctl_exit end = ctl_ask_when(ctl, true, &when);
 
@@ -294,8 +304,13 @@ ctl_cmd_reschedule(struct ctl *ctl)
 enum ctl_exit
 ctl_cmd_pause(struct ctl *ctl)
 {
-    static const struct verb verb = {"Pause", "paused", "was paused before",
-                                     pause_request, false};
+    static const struct verb verb = {
+        .method = "Pause",
+        .applied = "paused",
+        .already = "was paused before",
+        .request = pause_request,
+        .due = true,
+    };
 
     return run(ctl, &verb);
 }
@@ -303,8 +318,13 @@ ctl_cmd_pause(struct ctl *ctl)
 enum ctl_exit
 ctl_cmd_resume(struct ctl *ctl)
 {
-    static const struct verb verb = {"Resume", "resumed", "was not paused",
-                                     resume_request, false};
+    static const struct verb verb = {
+        .method = "Resume",
+        .applied = "resumed",
+        .already = "was not paused",
+        .request = resume_request,
+        .due = true,
+    };
 
     return run(ctl, &verb);
 }
@@ -312,8 +332,12 @@ ctl_cmd_resume(struct ctl *ctl)
 enum ctl_exit
 ctl_cmd_run_now(struct ctl *ctl)
 {
-    static const struct verb verb = {"RunNow", "due now", "was due before",
-                                     run_now_request, false};
+    static const struct verb verb = {
+        .method = "RunNow",
+        .applied = "due now",
+        .already = "was due before",
+        .request = run_now_request,
+    };
 
     return run(ctl, &verb);
 }

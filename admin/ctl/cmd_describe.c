@@ -122,6 +122,12 @@ show_fields(struct ctl *ctl, const Toc__V1__Task *task)
     show_payload(ctl, task);
 }
 
+static size_t
+detail_columns(const struct ctl *ctl)
+{
+    return ctl->output == CTL_OUTPUT_WIDE ? SIZE_MAX : DETAIL_COLUMNS;
+}
+
 static const char *
 attempt_detail(struct ctl *ctl, const Toc__V1__TimelineEntry *entry)
 {
@@ -131,7 +137,8 @@ attempt_detail(struct ctl *ctl, const Toc__V1__TimelineEntry *entry)
     int64_t called, ended;
 
     if (error[0] != '\0')
-        return ctl_safe_cut(&ctl->arena, toc_str_of(error), DETAIL_COLUMNS);
+        return ctl_safe_cut(&ctl->arena, toc_str_of(error),
+                            detail_columns(ctl));
     if (ctl_time_ms(attempt->call_time, &called) &&
         ctl_time_ms(attempt->end_time, &ended) && ended >= called)
         return toc_arena_printf(&ctl->arena, "answered in %s",
@@ -145,8 +152,8 @@ timeline_row(struct ctl *ctl, struct ctl_table *table,
 {
     const Toc__V1__Attempt *attempt = entry->attempt;
     const char *what = ctl_cell(ctl, entry->event);
-    const char *detail =
-        ctl_safe_cut(&ctl->arena, toc_str_of(entry->detail), DETAIL_COLUMNS);
+    const char *detail = ctl_safe_cut(&ctl->arena, toc_str_of(entry->detail),
+                                      detail_columns(ctl));
 
     if (attempt != NULL) {
         what = toc_arena_printf(&ctl->arena, "%s %lu", what,

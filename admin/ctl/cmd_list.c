@@ -49,8 +49,6 @@ ctl_tasks_end(struct ctl *ctl, struct ctl_tasks *tasks)
     ctl_tasks_flush(ctl, tasks);
     if (ctl_wants_data(ctl))
         ctl_list_end(ctl, &tasks->list);
-    else if (tasks->n == 0 && ctl->output != CTL_OUTPUT_ID)
-        ctl_note(ctl, "no tasks");
 }
 
 static enum ctl_exit
@@ -155,6 +153,9 @@ ctl_cmd_list(struct ctl *ctl)
     ctl_tasks_begin(ctl, &l.tasks);
     end = all_pages(ctl, &l);
     ctl_tasks_end(ctl, &l.tasks);
+    if (end == CTL_OK && l.tasks.n == 0 && !ctl_wants_data(ctl) &&
+        ctl->output != CTL_OUTPUT_ID)
+        ctl_note(ctl, "no tasks");
     if (end == CTL_OK && l.token.len > 0)
         ctl_note(ctl, "there may be more: --limit 0 shows all");
     toc_buf_done(&l.token);

@@ -78,27 +78,38 @@ hint_for(enum toc_status st)
     return NULL;
 }
 
+/* Is the message only the first of the violations that follow it? */
+static bool
+repeats(struct toc_str first, struct toc_str rest)
+{
+    struct toc_str line;
+
+    if (!toc_str_next(&rest, '\n', &line) ||
+        !toc_str_starts(line, TOC_STR("  ")))
+        return false;
+    line.ptr += 2;
+    line.len -= 2;
+    return toc_str_eq(line, first);
+}
+
 /* text: a message, then violations on lines of their own. */
 static enum ctl_exit
 report(struct ctl *ctl, const char *what, enum toc_status st,
        struct toc_str text)
 {
-    struct toc_str line;
     const char *hint = hint_for(st);
-    bool first = true;
+    struct toc_str line = {NULL, 0};
 
-    while (toc_str_next(&text, '\n', &line)) {
-        if (!first && line.len == 0)
-            continue;
-        if (first)
-            fprintf(ctl->err, "error: %s%s%s\n", what != NULL ? what : "",
-                    what != NULL ? ": " : "",
-                    line.len > 0 ? ctl_safe(&ctl->arena, line)
-                                 : toc_status_text(st));
-        else
+    (void)toc_str_next(&text, '\n', &line);
+    if (line.len == 0)
+        line = toc_str_of(toc_status_text(st));
+    else if (repeats(line, text))
+        line = TOC_STR("not valid");
+    fprintf(ctl->err, "error: %s%s%s\n", what != NULL ? what : "",
+            what != NULL ? ": " : "", ctl_safe(&ctl->arena, line));
+    while (toc_str_next(&text, '\n', &line))
+        if (line.len > 0)
             fprintf(ctl->err, "%s\n", ctl_safe(&ctl->arena, line));
-        first = false;
-    }
     if (hint != NULL)
         fprintf(ctl->err, "hint: %s\n", hint);
     return ctl_exit_of(st);
