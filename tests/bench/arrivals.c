@@ -15,6 +15,8 @@
 #define CALL_MS 5000
 /* Lateness after a kill is looked at for what was due within this. */
 #define AFTER_KILL_MS 15000
+/* Later than this after a kill is only what an executor's lock held. */
+#define LOCKED_MS 5000
 /* How long before the kill a call may have begun that the killed executor had
  * in its hands: its lock's length at most. */
 #define IN_HANDS_MS 60000
@@ -160,13 +162,19 @@ bench_kill(struct bench *bench, struct killing *killing,
     if ((killing->what & KILL_EXECUTOR) != 0)
         killing->names[killing->n++] = "executor-1";
     killing->at_ms = bench_now_ms();
-    return cluster_toc(bench->cluster, "kill", killing->names, killing->n,
-                       reterr);
+    enum toc_status st =
+        cluster_toc(bench->cluster, "kill", killing->names, killing->n, reterr);
+    killing->done_ms = bench_now_ms();
+    return st;
 }
 
-struct shard_late {
-    size_t tasks;
-    int64_t worst_us;
+struct after_kill {
+    struct {
+        size_t tasks;
+        int64_t worst_us;
+    } shards[TOC_SHARDS];
+    size_t locked; /* claimed by the killed executor: waited for its lock */
+    size_t unexplained; /* called twice, not in its hands */
 };
 
 static uint16_t
@@ -179,37 +187,46 @@ shard_of(const struct ledger *ledger, size_t index)
                                          toc_str_of(biz_id), TOC_STR("")));
 }
 
-/* How late the latest of each shard's tasks was that were due after the kill;
- * repeated calls that no killed executor explains. */
-static size_t
-look_after_kill(const struct ledger *ledger, const struct killing *killing,
-                struct shard_late late[TOC_SHARDS])
+/* Could the killed executor have been calling it when it died? */
+static bool
+in_hands(const struct killing *killing, int64_t us)
 {
-    size_t unexplained = 0;
+    return (killing->what & KILL_EXECUTOR) != 0 &&
+           us >= (killing->at_ms - IN_HANDS_MS) * 1000 &&
+           us <= killing->done_ms * 1000;
+}
 
+/* How late the latest of each shard's tasks was that were due after the kill,
+ * and what the killed executor's locks did. */
+static void
+look_after_kill(const struct ledger *ledger, const struct killing *killing,
+                struct after_kill *ret)
+{
     for (size_t i = 0; i < ledger->n; i++) {
         struct entry *entry = &ledger->entries[i];
         int64_t us = atomic_load(&entry->first_us);
-        struct shard_late *shard = &late[shard_of(ledger, i)];
+        int64_t late_us = us - entry->due_ms * 1000;
+        uint16_t shard = shard_of(ledger, i);
         if (us == 0)
             continue;
-        if (atomic_load(&entry->times) > 1 &&
-            ((killing->what & KILL_EXECUTOR) == 0 ||
-             us < (killing->at_ms - IN_HANDS_MS) * 1000 ||
-             us > (killing->at_ms + 1000) * 1000))
-            unexplained++;
+        if (atomic_load(&entry->times) > 1 && !in_hands(killing, us))
+            ret->unexplained++;
+        if (late_us > LOCKED_MS * 1000 &&
+            in_hands(killing, entry->due_ms * 1000)) {
+            ret->locked++;
+            continue;
+        }
         if (entry->due_ms < killing->at_ms ||
             entry->due_ms > killing->at_ms + AFTER_KILL_MS)
             continue;
-        shard->tasks++;
-        us -= entry->due_ms * 1000;
-        shard->worst_us = us > shard->worst_us ? us : shard->worst_us;
+        ret->shards[shard].tasks++;
+        if (late_us > ret->shards[shard].worst_us)
+            ret->shards[shard].worst_us = late_us;
     }
-    return unexplained;
 }
 
 static void
-report_shards(struct bench *bench, const struct shard_late *late,
+report_shards(struct bench *bench, const struct after_kill *after,
               const struct killing *killing, bool killed, const char *prefix,
               const char *whose)
 {
@@ -218,8 +235,8 @@ report_shards(struct bench *bench, const struct shard_late *late,
     size_t n = 0;
 
     for (size_t i = 0; i < TOC_SHARDS; i++) {
-        double s = (double)late[i].worst_us / 1e6;
-        if (late[i].tasks == 0 || killing->shards[i] != killed)
+        double s = (double)after->shards[i].worst_us / 1e6;
+        if (after->shards[i].tasks == 0 || killing->shards[i] != killed)
             continue;
         n++;
         sum += s;
@@ -240,18 +257,24 @@ void
 bench_report_kill(struct bench *bench, const struct ledger *ledger,
                   const struct killing *killing)
 {
-    static struct shard_late late[TOC_SHARDS];
-    size_t unexplained = look_after_kill(ledger, killing, late);
+    static struct after_kill after;
     struct toc_error err;
+
+    memset(&after, 0, sizeof after);
+    look_after_kill(ledger, killing, &after);
 
     report_section(bench->report, "kill", "kill -9 of %s%s%s",
                    killing->names[0], killing->n > 1 ? " and " : "",
                    killing->n > 1 ? killing->names[1] : "");
     report_count(bench->report, "unexplained",
-                 "repeated, not in the killed executor's hands", unexplained);
-    report_shards(bench, late, killing, true, "takeover",
+                 "repeated, not in the killed executor's hands",
+                 after.unexplained);
+    report_count(bench->report, "locked",
+                 "claimed by it and not called: waited for its lock",
+                 after.locked);
+    report_shards(bench, &after, killing, true, "takeover",
                   "the killed scheduler, taken over");
-    report_shards(bench, late, killing, false, "other", "the others");
+    report_shards(bench, &after, killing, false, "other", "the others");
     if (cluster_toc(bench->cluster, "start", killing->names, killing->n,
                     &err) != TOC_OK)
         report_note("%s", err.msg);

@@ -63,8 +63,8 @@ void bench_report_arrivals(struct bench *bench, const struct ledger *ledger,
 
 struct killing {
     unsigned what;
-    int64_t at_ms;    /* when it was begun, wall clock */
-    bool shards[256]; /* of the scheduler that is killed */
+    int64_t at_ms, done_ms; /* when it was begun and ended, wall clock */
+    bool shards[256];       /* of the scheduler that is killed */
     const char *names[2];
     size_t n;
 };

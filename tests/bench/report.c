@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LABEL_WIDTH 44
+#define LABEL_WIDTH 50
 
 struct report {
     json_t *root;
