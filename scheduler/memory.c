@@ -12,7 +12,6 @@
 #define FRESH_PERCENT 80
 #define SLOT_PAST_MS 2000
 #define REMEMBER_MS 5000
-#define REWIND_SLACK_MS 100
 
 struct name {
     struct toc_task_id id;
@@ -331,7 +330,7 @@ sched_memory_due(struct sched_memory *memory, int64_t now_ms, int64_t until_ms,
     size_t n = 0;
 
     pthread_mutex_lock(&memory->lock);
-    sched_wheel_rewind(&memory->wheel, now_ms, REWIND_SLACK_MS);
+    sched_wheel_rewind(&memory->wheel, now_ms);
     while (n < max &&
            (node = sched_wheel_pop(&memory->wheel, until_ms)) != NULL) {
         struct sched_entry *entry =

@@ -15,7 +15,7 @@ slot_of(int64_t at_ms)
 void
 sched_wheel_init(struct sched_wheel *wheel, int64_t now_ms)
 {
-    wheel->base_ms = now_ms;
+    wheel->base_ms = wheel->top_ms = now_ms;
     wheel->len = 0;
     wheel->slots = TOC_NEW_ARRAY(struct toc_link, SCHED_WHEEL_SLOTS);
     wheel->bits = TOC_NEW_ARRAY(uint64_t, WORDS);
@@ -38,15 +38,29 @@ sched_wheel_done(struct sched_wheel *wheel)
 static int64_t
 horizon(const struct sched_wheel *wheel)
 {
-    return wheel->base_ms > INT64_MAX - SCHED_WHEEL_SLOTS
-               ? INT64_MAX
-               : wheel->base_ms + SCHED_WHEEL_SLOTS;
+    const int64_t reach = SCHED_WHEEL_SLOTS - SCHED_WHEEL_BACK;
+
+    return wheel->top_ms > INT64_MAX - reach ? INT64_MAX
+                                             : wheel->top_ms + reach;
+}
+
+/* Where an entry stands; the base goes back for an earlier one. */
+static int64_t
+place_of(struct sched_wheel *wheel, int64_t at_ms)
+{
+    int64_t first = wheel->top_ms - SCHED_WHEEL_BACK;
+
+    if (at_ms < first)
+        at_ms = first;
+    if (at_ms < wheel->base_ms)
+        wheel->base_ms = at_ms;
+    return at_ms;
 }
 
 static void
 place(struct sched_wheel *wheel, struct sched_wheel_node *node)
 {
-    int64_t at = node->at_ms < wheel->base_ms ? wheel->base_ms : node->at_ms;
+    int64_t at = place_of(wheel, node->at_ms);
     size_t slot = slot_of(at);
 
     if (at >= horizon(wheel)) {
@@ -77,7 +91,7 @@ sched_wheel_remove(struct sched_wheel *wheel, struct sched_wheel_node *node)
     wheel->len--;
 }
 
-/* The time of the first slot with its bit set, from the base on; horizon:
+/* The time of the first slot with its bit set, from the base on; INT64_MAX:
  * none. */
 static int64_t
 first_marked(const struct sched_wheel *wheel)
@@ -96,7 +110,7 @@ first_marked(const struct sched_wheel *wheel)
             return wheel->base_ms + (int64_t)((slot - start) & (size_t)MASK);
         }
     }
-    return horizon(wheel);
+    return INT64_MAX;
 }
 
 /* Takes entries that have come within one turn out of the late list. */
@@ -123,6 +137,9 @@ advance(struct sched_wheel *wheel, int64_t to_ms)
     if (to_ms <= wheel->base_ms)
         return;
     wheel->base_ms = to_ms;
+    if (to_ms <= wheel->top_ms)
+        return;
+    wheel->top_ms = to_ms;
     take_late(wheel);
 }
 
@@ -133,8 +150,8 @@ sched_wheel_pop(struct sched_wheel *wheel, int64_t until_ms)
         int64_t at = first_marked(wheel);
         size_t slot = slot_of(at);
         struct toc_link *link;
-        if (at >= horizon(wheel))
-            at = wheel->late_min_ms; /* nothing but late ones */
+        if (at > wheel->late_min_ms) /* nothing but late ones */
+            at = wheel->late_min_ms;
         if (at > until_ms)
             break;
         advance(wheel, at);
@@ -159,15 +176,16 @@ sched_wheel_next(const struct sched_wheel *wheel)
 
     if (wheel->len == 0)
         return INT64_MAX;
-    return at < horizon(wheel) ? at : wheel->late_min_ms;
+    return at < wheel->late_min_ms ? at : wheel->late_min_ms;
 }
 
 void
-sched_wheel_rewind(struct sched_wheel *wheel, int64_t now_ms, int64_t slack_ms)
+sched_wheel_rewind(struct sched_wheel *wheel, int64_t now_ms)
 {
     struct toc_link all;
 
-    if (now_ms >= wheel->base_ms - slack_ms)
+    /* Half of what the base may go back: the rest is for what comes now. */
+    if (now_ms >= wheel->top_ms - SCHED_WHEEL_BACK / 2)
         return;
     toc_list_init(&all);
     for (size_t i = 0; i < SCHED_WHEEL_SLOTS; i++)
@@ -179,7 +197,7 @@ sched_wheel_rewind(struct sched_wheel *wheel, int64_t now_ms, int64_t slack_ms)
     for (struct toc_link *link; (link = toc_list_pop(&wheel->late)) != NULL;)
         toc_list_push(&all, link);
     wheel->late_min_ms = INT64_MAX;
-    wheel->base_ms = now_ms;
+    wheel->base_ms = wheel->top_ms = now_ms;
     for (struct toc_link *link; (link = toc_list_pop(&all)) != NULL;)
         place(wheel, toc_container_of(link, struct sched_wheel_node, link));
 }

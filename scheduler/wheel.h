@@ -3,9 +3,10 @@
  *
  * Two turns cannot be mixed up: only entries within one turn of the wheel's
  * base stand in slots, later ones wait in a list of their own until the base
- * has come close. Entries before the base stand in the base's slot, in the
- * order in which they came. Times are wall clock ms; a clock that was set back
- * makes the wheel be built anew (sched_wheel_rewind).
+ * has come close. The base goes back by up to a second for an entry that is
+ * earlier; still earlier ones stand there in the order in which they came.
+ * Times are wall clock ms; a clock that was set back by more makes the wheel be
+ * built anew (sched_wheel_rewind).
  *
  * Ownership: the wheel owns only its slots. Threads: one at a time. O(1) but
  * for rewind and for the late list.
@@ -19,8 +20,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SCHED_WHEEL_SLOTS 16384 /* over the look-ahead of 10 s; power of two \
-                                 */
+/* Over the look-ahead of 10 s; a power of two. */
+#define SCHED_WHEEL_SLOTS 16384
+#define SCHED_WHEEL_BACK 1024 /* so far the base may go back */
 
 /* Embedded in the entry. */
 struct sched_wheel_node {
@@ -29,11 +31,12 @@ struct sched_wheel_node {
 };
 
 struct sched_wheel {
-    int64_t base_ms; /* slot of the earliest entries */
+    int64_t base_ms; /* no entry stands in an earlier slot */
+    int64_t top_ms;  /* the latest base: slots reach to a turn less BACK on */
     size_t len;
     struct toc_link *slots;
     uint64_t *bits;       /* one per slot: not empty */
-    struct toc_link late; /* at or beyond base + slots */
+    struct toc_link late; /* beyond the slots */
     int64_t late_min_ms;  /* none of late is earlier */
 };
 
@@ -48,9 +51,8 @@ struct sched_wheel_node *sched_wheel_pop(struct sched_wheel *wheel,
                                          int64_t until_ms);
 /* When the earliest entry is, or a little before; INT64_MAX: empty. */
 int64_t sched_wheel_next(const struct sched_wheel *wheel);
-/* Says that the clock shows now_ms: when it was set back behind the base by
- * more than slack_ms, every entry is placed anew. */
-void sched_wheel_rewind(struct sched_wheel *wheel, int64_t now_ms,
-                        int64_t slack_ms);
+/* Says that the clock shows now_ms: when it was set back by a second or so,
+ * every entry is placed anew. */
+void sched_wheel_rewind(struct sched_wheel *wheel, int64_t now_ms);
 
 #endif
