@@ -100,15 +100,16 @@ cli_transport(void *arg, const char *address,
     sent->request = toc_rpc_unpack(input_of(service, method),
                                    toc_buf_view(&packed), &cli.arena);
     ck_assert_ptr_nonnull(sent->request);
+    toc_buf_reset(&packed);
     if (cli.answers[i].st != TOC_OK) {
         *ret_details = cli.answers[i].details;
+        toc_buf_done(&packed);
         return toc_error_set(reterr, cli.answers[i].st, "grpc", 0, "%s",
                              cli.answers[i].message != NULL
                                  ? cli.answers[i].message
                                  : "no luck");
     }
     /* A copy in the caller's arena, as the real one makes. */
-    packed.len = 0;
     toc_rpc_pack(cli.answers[i].reply, &packed);
     *ret_reply = toc_rpc_unpack(cli.answers[i].reply->descriptor,
                                 toc_buf_view(&packed), arena);
