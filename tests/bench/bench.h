@@ -44,6 +44,10 @@ struct load_plan bench_plan(const struct bench *bench, struct ledger *ledger);
 TOC_MUST_CHECK enum toc_status bench_report_load(
     struct bench *bench, const struct load_result *result,
     struct toc_error *reterr);
+/* Fires some tasks when the cluster is fresh: the broker's virtual machine
+ * compiles, connections open, the database's pages come in. */
+TOC_MUST_CHECK enum toc_status bench_warm_up(struct bench *bench,
+                                             struct toc_error *reterr);
 /* Stores so many tasks that are due much later. */
 TOC_MUST_CHECK enum toc_status bench_fill_pending(struct bench *bench,
                                                   int64_t pending,

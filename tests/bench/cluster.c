@@ -336,6 +336,12 @@ cluster_close(struct cluster *cluster)
     /* The struct itself stays: the signal thread may look at it. */
 }
 
+bool
+cluster_fresh(const struct cluster *cluster)
+{
+    return cluster->own;
+}
+
 size_t
 cluster_schedulers(const struct cluster *cluster,
                    const char *const **ret_addresses)

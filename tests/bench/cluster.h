@@ -32,6 +32,8 @@ struct cluster;
 TOC_MUST_CHECK enum toc_status cluster_open(
     const struct cluster_options *options, struct cluster **ret_cluster,
     struct toc_error *reterr);
+/* Was it started for this run? */
+bool cluster_fresh(const struct cluster *cluster);
 /* Removes an own one. */
 void cluster_close(struct cluster *cluster);
 

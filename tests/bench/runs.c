@@ -14,6 +14,8 @@
 #define AHEAD_MS 12000
 #define AHEAD_PER_SECOND 15000 /* cautious: how fast submitting goes */
 #define QUIET_MS 30000         /* nothing comes any more */
+#define WARM_UP_TASKS 10000
+#define WARM_UP_RATE 1000
 #define LIVE_DUE_MS 50
 
 /* ---- submit --------------------------------------------------------- */
@@ -73,8 +75,10 @@ bench_submit(struct bench *bench, struct toc_error *reterr)
     } runs[] = {{1, 0},   {16, 0},  {64, 0},  {1000, 0},
                 {4, 100}, {4, 500}, {4, 1000}};
     struct ledger ledger;
-    enum toc_status st = ledger_open(&ledger, 0, reterr);
+    enum toc_status st = bench_warm_up(bench, reterr);
 
+    if (st == TOC_OK)
+        st = ledger_open(&ledger, 0, reterr);
     if (st != TOC_OK)
         return st;
     for (size_t i = 0; st == TOC_OK && i < sizeof runs / sizeof runs[0]; i++)
@@ -264,9 +268,9 @@ bench_lateness(struct bench *bench, struct toc_error *reterr)
         .owners = owners,
     };
     struct ledger ledger;
-    enum toc_status st = TOC_OK;
+    enum toc_status st = bench_warm_up(bench, reterr);
 
-    if (bench->options.pending > 0)
+    if (st == TOC_OK && bench->options.pending > 0)
         st = bench_fill_pending(bench, bench->options.pending, reterr);
     if (st == TOC_OK)
         st = ledger_open(&ledger, (size_t)(schedule.rate * seconds), reterr);
@@ -381,10 +385,12 @@ drain(struct bench *bench, struct ledger *ledger, struct toc_error *reterr)
 enum toc_status
 bench_drain(struct bench *bench, struct toc_error *reterr)
 {
+    size_t tasks = (size_t)or_else(bench->options.tasks, 500000);
     struct ledger ledger;
-    enum toc_status st = ledger_open(
-        &ledger, (size_t)or_else(bench->options.tasks, 500000), reterr);
+    enum toc_status st = bench_warm_up(bench, reterr);
 
+    if (st == TOC_OK)
+        st = ledger_open(&ledger, tasks, reterr);
     if (st != TOC_OK)
         return st;
     st = drain(bench, &ledger, reterr);
@@ -463,9 +469,9 @@ bench_life(struct bench *bench, struct toc_error *reterr)
     int64_t rate = or_else(bench->options.rate, 5000);
     int64_t seconds = or_else(bench->options.seconds, 20);
     struct ledger ledger;
-    enum toc_status st = TOC_OK;
+    enum toc_status st = bench_warm_up(bench, reterr);
 
-    if (bench->options.pending > 0)
+    if (st == TOC_OK && bench->options.pending > 0)
         st = bench_fill_pending(bench, bench->options.pending, reterr);
     if (st == TOC_OK)
         st = ledger_open(&ledger, (size_t)(rate * seconds), reterr);
@@ -490,6 +496,38 @@ bench_plan(const struct bench *bench, struct ledger *ledger)
 
     plan.n_schedulers = cluster_schedulers(bench->cluster, &plan.schedulers);
     return plan;
+}
+
+enum toc_status
+bench_warm_up(struct bench *bench, struct toc_error *reterr)
+{
+    int64_t delay_ms = 1000;
+    struct load_plan plan;
+    struct load_result result;
+    struct ledger ledger;
+    enum toc_status st;
+
+    if (!cluster_fresh(bench->cluster))
+        return TOC_OK;
+    st = ledger_open(&ledger, WARM_UP_TASKS, reterr);
+    if (st != TOC_OK)
+        return st;
+    plan = bench_plan(bench, &ledger);
+    plan.callers = 64;
+    plan.batch = 10;
+    plan.rate = WARM_UP_RATE;
+    plan.end = ledger.n;
+    plan.due = due_after_delay;
+    plan.arg = &delay_ms;
+    load_run(&plan, &result);
+    bench_wait_arrivals(&ledger, bench_now_ms() + delay_ms, QUIET_MS);
+    report_section(bench->report, "warm_up", "warm-up, not counted");
+    st = bench_report_load(bench, &result, reterr);
+    report_count(bench->report, "called", "tasks called",
+                 atomic_load(&ledger.arrived));
+    samples_done(&result.latency);
+    ledger_close(&ledger);
+    return st;
 }
 
 /* From an hour to 30 days ahead. */
