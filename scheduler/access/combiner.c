@@ -9,8 +9,9 @@
 #define QUEUE_ROWS_MAX 20000
 #define QUEUE_BYTES_MAX (64 * 1024 * 1024)
 #define TRIES_MAX 4
-#define RETRY_MS 50 /* before the second try; four times as long each further \
-                     */
+#define RETRY_MS                                                 \
+    50 /* before the second try; four times as long each further \
+        */
 #define IDLE_MS 1000
 
 void
