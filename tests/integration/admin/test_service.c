@@ -26,9 +26,9 @@
 static struct {
     struct toc_task rows[ROWS_MAX];
     size_t n_rows;
-    size_t per_call; /* rows looked at in one store call; 0: all */
+    _Atomic size_t per_call; /* rows looked at in one store call; 0: all */
     int64_t now_ms;
-    enum toc_status fails;
+    _Atomic int fails; /* a status */
     atomic_int calls, waiting;
     pthread_mutex_t gate; /* held by the test: store calls wait */
     struct toc_store store;
@@ -58,7 +58,7 @@ fake_list_tasks(void *self, const struct toc_task_filter *filter, size_t max,
     (void)self;
     atomic_fetch_add(&fx.calls, 1);
     if (fx.fails != TOC_OK)
-        return toc_error_set(reterr, fx.fails, "mysql", 1,
+        return toc_error_set(reterr, (enum toc_status)fx.fails, "mysql", 1,
                              "secret words of the backend");
     *ret_tasks = toc_arena_calloc(arena, max + 1, sizeof **ret_tasks);
     for (; at < end && n < max; at++) {
