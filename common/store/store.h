@@ -350,53 +350,60 @@ TOC_MUST_CHECK enum toc_status toc_store_submit(struct toc_store *store,
 
 /* The task, with its payload, or TOC_NOT_FOUND. Ended tasks are found as long
  * as their day is kept. */
-TOC_MUST_CHECK enum toc_status
-toc_store_get(struct toc_store *store, const struct toc_find *find,
-              struct toc_arena *arena, struct toc_task *ret_task,
-              struct toc_error *reterr);
+TOC_MUST_CHECK enum toc_status toc_store_get(struct toc_store *store,
+                                             const struct toc_find *find,
+                                             struct toc_arena *arena,
+                                             struct toc_task *ret_task,
+                                             struct toc_error *reterr);
 
-/* All tasks of a business id, live and ended, oldest due first; at most 1,000. */
-TOC_MUST_CHECK enum toc_status
-toc_store_list_biz(struct toc_store *store, struct toc_str biz_type,
-                   struct toc_str biz_id, struct toc_arena *arena,
-                   struct toc_task **ret_tasks, size_t *ret_n,
-                   struct toc_error *reterr);
+/* All tasks of a business id, live and ended, oldest due first; at most 1,000.
+ */
+TOC_MUST_CHECK enum toc_status toc_store_list_biz(
+    struct toc_store *store, struct toc_str biz_type, struct toc_str biz_id,
+    struct toc_arena *arena, struct toc_task **ret_tasks, size_t *ret_n,
+    struct toc_error *reterr);
 
 /* Calls fn for each INIT or RETRY row of the slices inside one or two spans,
  * with what a hint carries (payload only up to TOC_HINT_PAYLOAD_MAX; then
  * payload.ptr is NULL and payload.len its length). */
-TOC_MUST_CHECK enum toc_status
-toc_store_load(struct toc_store *store, const uint16_t *slices, size_t n,
-               const struct toc_slot_span *spans, size_t n_spans,
-               toc_store_task_fn *fn, void *arg, struct toc_error *reterr);
+TOC_MUST_CHECK enum toc_status toc_store_load(struct toc_store *store,
+                                              const uint16_t *slices, size_t n,
+                                              const struct toc_slot_span *spans,
+                                              size_t n_spans,
+                                              toc_store_task_fn *fn, void *arg,
+                                              struct toc_error *reterr);
 
 /* Calls fn for each unfinished row with from_ms <= slot < to_ms, with state,
  * due and lock but what a hint carries too; from_ms is raised to the shard's
  * low-water mark. */
-TOC_MUST_CHECK enum toc_status
-toc_store_scan(struct toc_store *store, const uint16_t *slices, size_t n,
-               int64_t from_ms, int64_t to_ms, toc_store_task_fn *fn,
-               void *arg, struct toc_error *reterr);
+TOC_MUST_CHECK enum toc_status toc_store_scan(struct toc_store *store,
+                                              const uint16_t *slices, size_t n,
+                                              int64_t from_ms, int64_t to_ms,
+                                              toc_store_task_fn *fn, void *arg,
+                                              struct toc_error *reterr);
 
 /* Moves up to max far rows that are due within TOC_FAR_MOVE_MS into their day;
  * call again while *ret_moved == max. */
-TOC_MUST_CHECK enum toc_status
-toc_store_move_far(struct toc_store *store, const uint16_t *slices, size_t n,
-                   int64_t now_ms, size_t max, size_t *ret_moved,
-                   struct toc_error *reterr);
+TOC_MUST_CHECK enum toc_status toc_store_move_far(struct toc_store *store,
+                                                  const uint16_t *slices,
+                                                  size_t n, int64_t now_ms,
+                                                  size_t max, size_t *ret_moved,
+                                                  struct toc_error *reterr);
 
 /* Claims each ref that is INIT or RETRY in that version and due by both the
  * lock's now and the database's clock. */
-TOC_MUST_CHECK enum toc_status
-toc_store_claim(struct toc_store *store, struct toc_claim *claims, size_t n,
-                const struct toc_claim_lock *lock, struct toc_arena *arena,
-                struct toc_error *reterr);
+TOC_MUST_CHECK enum toc_status toc_store_claim(
+    struct toc_store *store, struct toc_claim *claims, size_t n,
+    const struct toc_claim_lock *lock, struct toc_arena *arena,
+    struct toc_error *reterr);
 
 /* Prolongs locks that are still held. */
-TOC_MUST_CHECK enum toc_status
-toc_store_renew(struct toc_store *store, const struct toc_task_ref *refs,
-                const uint64_t *tokens, size_t n, int64_t lock_until_ms,
-                size_t *ret_renewed, struct toc_error *reterr);
+TOC_MUST_CHECK enum toc_status toc_store_renew(struct toc_store *store,
+                                               const struct toc_task_ref *refs,
+                                               const uint64_t *tokens, size_t n,
+                                               int64_t lock_until_ms,
+                                               size_t *ret_renewed,
+                                               struct toc_error *reterr);
 
 /* Writes results back in one transaction. */
 TOC_MUST_CHECK enum toc_status toc_store_finish(struct toc_store *store,
@@ -407,28 +414,26 @@ TOC_MUST_CHECK enum toc_status toc_store_finish(struct toc_store *store,
 /* Frees rows seen EXECUTING with an expired lock (compare-and-set on version,
  * token and expiry): to DEAD when at most once or lost over TOC_CLAIMS_MAX
  * times, to CANCELLED when a cancel was noted, else to RETRY, due at once. */
-TOC_MUST_CHECK enum toc_status
-toc_store_free_expired(struct toc_store *store, const struct toc_task *tasks,
-                       size_t n, int64_t now_ms, size_t *ret_freed,
-                       struct toc_error *reterr);
+TOC_MUST_CHECK enum toc_status toc_store_free_expired(
+    struct toc_store *store, const struct toc_task *tasks, size_t n,
+    int64_t now_ms, size_t *ret_freed, struct toc_error *reterr);
 
 /* Records unfinished rows of the shard with slot < before_ms, so that the mark
  * can pass them, and forgets recorded ones that ended or moved. When more than
  * max would wait it records none (a backlog: the mark waits). */
-TOC_MUST_CHECK enum toc_status
-toc_store_record_stragglers(struct toc_store *store, uint16_t shard,
-                            int64_t before_ms, size_t max, size_t *ret_waiting,
-                            struct toc_error *reterr);
-TOC_MUST_CHECK enum toc_status
-toc_store_scan_stragglers(struct toc_store *store, const uint16_t *slices,
-                          size_t n, toc_store_task_fn *fn, void *arg,
-                          struct toc_error *reterr);
+TOC_MUST_CHECK enum toc_status toc_store_record_stragglers(
+    struct toc_store *store, uint16_t shard, int64_t before_ms, size_t max,
+    size_t *ret_waiting, struct toc_error *reterr);
+TOC_MUST_CHECK enum toc_status toc_store_scan_stragglers(
+    struct toc_store *store, const uint16_t *slices, size_t n,
+    toc_store_task_fn *fn, void *arg, struct toc_error *reterr);
 /* Raises each shard's low-water mark to the first unfinished unrecorded row,
  * at most to now - behind. */
-TOC_MUST_CHECK enum toc_status
-toc_store_advance_low(struct toc_store *store, const uint16_t *shards, size_t n,
-                      int64_t now_ms, int64_t behind_ms,
-                      struct toc_error *reterr);
+TOC_MUST_CHECK enum toc_status toc_store_advance_low(struct toc_store *store,
+                                                     const uint16_t *shards,
+                                                     size_t n, int64_t now_ms,
+                                                     int64_t behind_ms,
+                                                     struct toc_error *reterr);
 
 TOC_MUST_CHECK enum toc_status toc_store_command(struct toc_store *store,
                                                  struct toc_command *command,
@@ -437,67 +442,61 @@ TOC_MUST_CHECK enum toc_status toc_store_command(struct toc_store *store,
 
 /* The task and what happened to it, oldest first; the latest attempt is in the
  * task itself. */
-TOC_MUST_CHECK enum toc_status
-toc_store_timeline(struct toc_store *store, const struct toc_find *find,
-                   struct toc_arena *arena, struct toc_task *ret_task,
-                   struct toc_log_entry **ret_entries, size_t *ret_n,
-                   struct toc_error *reterr);
+TOC_MUST_CHECK enum toc_status toc_store_timeline(
+    struct toc_store *store, const struct toc_find *find,
+    struct toc_arena *arena, struct toc_task *ret_task,
+    struct toc_log_entry **ret_entries, size_t *ret_n,
+    struct toc_error *reterr);
 
 /* Up to max matches after *cursor, which moves on; cursor->set is false
  * afterwards when there are no more. May return fewer than max, even none, with
  * more to come: work per call is bounded. */
-TOC_MUST_CHECK enum toc_status
-toc_store_list_tasks(struct toc_store *store,
-                     const struct toc_task_filter *filter, size_t max,
-                     struct toc_cursor *cursor, struct toc_arena *arena,
-                     struct toc_task **ret_tasks, size_t *ret_n,
-                     struct toc_error *reterr);
+TOC_MUST_CHECK enum toc_status toc_store_list_tasks(
+    struct toc_store *store, const struct toc_task_filter *filter, size_t max,
+    struct toc_cursor *cursor, struct toc_arena *arena,
+    struct toc_task **ret_tasks, size_t *ret_n, struct toc_error *reterr);
 /* The same over dead letters, newest first; cursor->slot_ms is dead_ms. */
-TOC_MUST_CHECK enum toc_status
-toc_store_list_dead(struct toc_store *store,
-                    const struct toc_dead_filter *filter, size_t max,
-                    struct toc_cursor *cursor, struct toc_arena *arena,
-                    struct toc_dead **ret_dead, size_t *ret_n,
-                    struct toc_error *reterr);
+TOC_MUST_CHECK enum toc_status toc_store_list_dead(
+    struct toc_store *store, const struct toc_dead_filter *filter, size_t max,
+    struct toc_cursor *cursor, struct toc_arena *arena,
+    struct toc_dead **ret_dead, size_t *ret_n, struct toc_error *reterr);
 /* A dead letter becomes RETRY, due now, attempts counted anew, same fire;
  * works after its day is gone. */
-TOC_MUST_CHECK enum toc_status
-toc_store_redrive(struct toc_store *store, struct toc_task_id id,
-                  int64_t now_ms, struct toc_str who, struct toc_str why,
-                  enum toc_redrive_result *ret_result,
-                  struct toc_error *reterr);
+TOC_MUST_CHECK enum toc_status toc_store_redrive(
+    struct toc_store *store, struct toc_task_id id, int64_t now_ms,
+    struct toc_str who, struct toc_str why, enum toc_redrive_result *ret_result,
+    struct toc_error *reterr);
 
-TOC_MUST_CHECK enum toc_status
-toc_store_list_shards(struct toc_store *store, struct toc_arena *arena,
-                      struct toc_shard_row **ret_shards, size_t *ret_n,
-                      struct toc_error *reterr);
+TOC_MUST_CHECK enum toc_status toc_store_list_shards(
+    struct toc_store *store, struct toc_arena *arena,
+    struct toc_shard_row **ret_shards, size_t *ret_n, struct toc_error *reterr);
 /* A number for this process, never used before. */
-TOC_MUST_CHECK enum toc_status
-toc_store_register_node(struct toc_store *store, struct toc_str role,
-                        struct toc_str name, struct toc_str address,
-                        int64_t now_ms, uint32_t *ret_id,
-                        struct toc_error *reterr);
+TOC_MUST_CHECK enum toc_status toc_store_register_node(
+    struct toc_store *store, struct toc_str role, struct toc_str name,
+    struct toc_str address, int64_t now_ms, uint32_t *ret_id,
+    struct toc_error *reterr);
 /* Every process that ever registered, newest first, at most 1,000. */
-TOC_MUST_CHECK enum toc_status
-toc_store_list_nodes(struct toc_store *store, struct toc_arena *arena,
-                     struct toc_node_row **ret_nodes, size_t *ret_n,
-                     struct toc_error *reterr);
+TOC_MUST_CHECK enum toc_status toc_store_list_nodes(
+    struct toc_store *store, struct toc_arena *arena,
+    struct toc_node_row **ret_nodes, size_t *ret_n, struct toc_error *reterr);
 
 /* Moves up to max keys of tasks that ended over window_ms ago to the history;
  * call again while *ret_freed == max. */
-TOC_MUST_CHECK enum toc_status
-toc_store_gc_keys(struct toc_store *store, uint16_t shard, int64_t now_ms,
-                  int64_t window_ms, size_t max, size_t *ret_freed,
-                  struct toc_error *reterr);
+TOC_MUST_CHECK enum toc_status toc_store_gc_keys(struct toc_store *store,
+                                                 uint16_t shard, int64_t now_ms,
+                                                 int64_t window_ms, size_t max,
+                                                 size_t *ret_freed,
+                                                 struct toc_error *reterr);
 /* Day partitions up to 35 days ahead of now; harmless when they are there. */
 TOC_MUST_CHECK enum toc_status toc_store_make_days(struct toc_store *store,
                                                    int64_t now_ms,
                                                    struct toc_error *reterr);
 /* Drops days that ended over retention_ms ago and hold nothing unfinished. */
-TOC_MUST_CHECK enum toc_status
-toc_store_drop_days(struct toc_store *store, int64_t now_ms,
-                    int64_t retention_ms, size_t *ret_dropped,
-                    struct toc_error *reterr);
+TOC_MUST_CHECK enum toc_status toc_store_drop_days(struct toc_store *store,
+                                                   int64_t now_ms,
+                                                   int64_t retention_ms,
+                                                   size_t *ret_dropped,
+                                                   struct toc_error *reterr);
 /* The database's clock. */
 TOC_MUST_CHECK enum toc_status toc_store_now(struct toc_store *store,
                                              int64_t *ret_now_ms,

@@ -90,6 +90,9 @@ failed(struct toc_my_conn *conn, struct toc_error *reterr)
     unsigned code = mysql_errno(conn->mysql);
 
     conn->fault = fault_of(code, conn->commits);
+    if (conn->fault == TOC_MY_GUARD)
+        return toc_error_set(reterr, TOC_UNAVAILABLE, "mysql", (int)code,
+                             "the rows were changed by others all the time");
     return toc_error_set(reterr, status_of(code, conn->fault), "mysql",
                          (int)code, "%s", mysql_error(conn->mysql));
 }

@@ -352,6 +352,34 @@ drop_orphan_days(struct toc_my_conn *conn, const char *table,
     return st;
 }
 
+/* Detached tables whose partition is gone: a crash before the very last step.
+ * They were looked at before the partition went. */
+static enum toc_status
+drop_leftovers(struct toc_my_conn *conn, struct toc_error *reterr)
+{
+    TOC_CLEANUP(toc_buf_done) struct toc_buf names = {0};
+    const unsigned long *lens;
+    enum toc_status st;
+    MYSQL_ROW row;
+
+    toc_buf_text(toc_my_begin(conn),
+                 "SELECT TABLE_NAME FROM information_schema.TABLES AS old "
+                 "WHERE TABLE_SCHEMA=DATABASE() AND "
+                 "TABLE_NAME RLIKE '^old_[a-z_]+_p[0-9]{8}$' AND NOT EXISTS "
+                 "(SELECT 1 FROM information_schema.PARTITIONS AS day WHERE "
+                 "day.TABLE_SCHEMA=DATABASE() AND old.TABLE_NAME="
+                 "CONCAT('old_',day.TABLE_NAME,'_',day.PARTITION_NAME))");
+    st = toc_my_run(conn, reterr);
+    while (st == TOC_OK && (row = toc_my_fetch(conn, 0, &lens)) != NULL) {
+        toc_buf_text(&names, names.len > 0 ? "," : "");
+        toc_buf_str(&names, toc_field_str(row, lens, 0));
+    }
+    if (st != TOC_OK || names.len == 0)
+        return st;
+    toc_buf_printf(toc_my_begin(conn), "DROP TABLE %s", names.data);
+    return toc_my_run(conn, reterr);
+}
+
 static enum toc_status
 drop_days_locked(struct toc_my_conn *conn, int64_t kept_from_ms,
                  size_t *dropped, struct toc_error *reterr)
@@ -375,7 +403,7 @@ drop_days_locked(struct toc_my_conn *conn, int64_t kept_from_ms,
         st = read_days(conn, "task_info", &arena, &days, &n, reterr);
     for (size_t i = 0; st == TOC_OK && i + 1 < N_TABLES; i++)
         st = drop_orphan_days(conn, tables[i], days, n, reterr);
-    return st;
+    return st == TOC_OK ? drop_leftovers(conn, reterr) : st;
 }
 
 enum toc_status

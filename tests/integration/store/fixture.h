@@ -71,6 +71,19 @@ raw_connect(const char *db)
     return mysql;
 }
 
+/* "12" and "12.5": 12. */
+static inline int64_t
+whole_number(const char *text)
+{
+    struct toc_str s = toc_str_of(text), whole;
+    int64_t value = INT64_MIN;
+
+    if (toc_str_next(&s, '.', &whole))
+        ck_assert_msg(toc_parse_i64(whole, INT64_MIN, INT64_MAX, &value),
+                      "%s is no number", text);
+    return value;
+}
+
 /* Runs a statement on a raw connection; returns the first field of the first
  * row as a number, or `none`. */
 __attribute__((format(printf, 2, 3))) static inline int64_t
@@ -91,7 +104,7 @@ raw_on(MYSQL *mysql, const char *format, ...)
         if (rows != NULL) {
             MYSQL_ROW row = mysql_fetch_row(rows);
             if (row != NULL && row[0] != NULL)
-                value = strtoll(row[0], NULL, 10);
+                value = whole_number(row[0]);
             mysql_free_result(rows);
         }
     } while (mysql_next_result(mysql) == 0);

@@ -3,7 +3,7 @@
  * says and nothing else, and leaves a log row. Method: a table of states and
  * commands on a real database, then the details one by one.
  */
-#include "fixture.h"
+#include "tests/integration/store/fixture.h"
 
 /* A task in the state. */
 static struct toc_task

@@ -3,7 +3,7 @@
  * under the lock, and say what became of each. Method: real database, each
  * operation with each of its results; rows are checked afterwards.
  */
-#include "fixture.h"
+#include "tests/integration/store/fixture.h"
 
 START_TEST(one_winner)
 {

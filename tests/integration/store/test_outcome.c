@@ -8,7 +8,7 @@
  * tries again already; it is swallowed; it is swallowed and the old connection
  * stays open with its locks.
  */
-#include "fixture.h"
+#include "tests/integration/store/fixture.h"
 
 #include <arpa/inet.h>
 #include <poll.h>

@@ -3,7 +3,7 @@
  * carelessly. Method: a second connection holds a transaction open, or changes
  * a row between two steps; each test says which mistake it looks for.
  */
-#include "fixture.h"
+#include "tests/integration/store/fixture.h"
 
 static void
 advance(int64_t at_ms)

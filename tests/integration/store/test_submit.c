@@ -3,7 +3,7 @@
  * what was given, keys are unique whatever happens, conflicts are answered by
  * the stated rule. Method: real database, one store, sometimes many threads.
  */
-#include "fixture.h"
+#include "tests/integration/store/fixture.h"
 
 START_TEST(migrates_twice_and_at_once)
 {

@@ -3,7 +3,7 @@
  * the low-water mark, far rows, keys, days. Method: real database; rows that
  * must show and rows that must not.
  */
-#include "fixture.h"
+#include "tests/integration/store/fixture.h"
 
 #define SEEN_MAX 4096
 
@@ -518,6 +518,20 @@ START_TEST(a_crash_while_dropping)
 }
 END_TEST
 
+/* A crash before the very last step: a detached table without a partition. */
+START_TEST(a_crash_at_the_end_of_dropping)
+{
+    size_t dropped;
+
+    raw("CREATE TABLE old_task_log_p20200101 LIKE task_log");
+    raw("CREATE TABLE old_stock (a INT)"); /* not ours */
+    OK(toc_store_drop_days(fx.store, now_ms(), 30 * DAY, &dropped, err));
+    ck_assert_int_eq(raw("SELECT COUNT(*) FROM information_schema.TABLES WHERE "
+                         "TABLE_SCHEMA=DATABASE() AND TABLE_NAME LIKE 'old%%'"),
+                     1);
+}
+END_TEST
+
 /* ---- lists
  * -------------------------------------------------------------------- */
 
@@ -766,7 +780,8 @@ STORE_TESTS("store_sweep", 120, loads_what_is_due,
             far_rows_move_into_their_day, keys_of_ended_tasks_are_freed,
             key_cursor_reaches_the_mark, days_are_made_once,
             days_are_dropped_by_the_rule, a_day_with_unfinished_rows_stays,
-            a_crash_while_dropping, lists_page_by_page, lists_by_filter,
-            lists_dead_letters, redrive_in_place,
-            redrive_after_the_key_was_freed, redrive_after_the_day_is_gone,
-            redrive_of_a_taken_key, views_can_be_read, shards_are_listed)
+            a_crash_while_dropping, a_crash_at_the_end_of_dropping,
+            lists_page_by_page, lists_by_filter, lists_dead_letters,
+            redrive_in_place, redrive_after_the_key_was_freed,
+            redrive_after_the_day_is_gone, redrive_of_a_taken_key,
+            views_can_be_read, shards_are_listed)
