@@ -37,15 +37,6 @@ note_owner(struct sched_keeper *keeper, const struct toc_coord_event *event)
 }
 
 static void
-say_member(const struct toc_coord_event *event, const char *tag,
-           const char *text)
-{
-    TOC_LOG(INFO, tag, F_MSG(text), F_SPAN("of_role", event->member.role),
-            F_SPAN("of_node", event->member.node),
-            F_SPAN("address", event->member.address));
-}
-
-static void
 on_event(void *arg, const struct toc_coord_event *event)
 {
     struct sched_keeper *keeper = arg;
@@ -56,10 +47,15 @@ on_event(void *arg, const struct toc_coord_event *event)
         note_owner(keeper, event);
         break;
     case TOC_COORD_MEMBER_UP:
-        say_member(event, "member.up", "a process is there");
+        TOC_LOG(INFO, "member.up", F_MSG("a process is there"),
+                F_SPAN("of_role", event->member.role),
+                F_SPAN("of_node", event->member.node),
+                F_SPAN("address", event->member.address));
         break;
     case TOC_COORD_MEMBER_DOWN:
-        say_member(event, "member.down", "a process is gone");
+        TOC_LOG(INFO, "member.down", F_MSG("a process is gone"),
+                F_SPAN("of_role", event->member.role),
+                F_SPAN("of_node", event->member.node));
         break;
     case TOC_COORD_SESSION_LOST:
         TOC_LOG(WARN, "session.lost",
@@ -79,13 +75,9 @@ on_event(void *arg, const struct toc_coord_event *event)
 /* ---- actions
  * -------------------------------------------------------------------- */
 
-static void
-say_shards(struct sched_keeper *keeper, const char *tag, const char *text,
-           size_t n)
-{
-    TOC_LOG(INFO, tag, F_MSG(text), F_UINT("shards", n),
-            F_UINT("owned", sched_shards_owned(keeper->shards)));
-}
+/* How many it is about, and how many are ours now. */
+#define F_SHARDS(keeper, n) \
+    F_UINT("shards", n), F_UINT("owned", sched_shards_owned((keeper)->shards))
 
 static void
 drop(struct sched_keeper *keeper, const struct sched_owner_action *action)
@@ -118,7 +110,8 @@ acquire(struct sched_keeper *keeper, const struct sched_owner_action *action)
     if (n == 0)
         return;
     keeper->changed(keeper->arg);
-    say_shards(keeper, "shards.acquired", "owns more shards", n);
+    TOC_LOG(INFO, "shards.acquired", F_MSG("owns more shards"),
+            F_SHARDS(keeper, n));
 }
 
 static void
@@ -144,8 +137,8 @@ release(struct sched_keeper *keeper, const struct sched_owner_action *action)
                 F_ERR(&err));
     sched_owner_released(&keeper->owner, action->shards, action->n,
                          mono_ns(keeper));
-    say_shards(keeper, "shards.released", "gave shards to a better owner",
-               action->n);
+    TOC_LOG(INFO, "shards.released", F_MSG("gave shards to a better owner"),
+            F_SHARDS(keeper, action->n));
 }
 
 static void
@@ -165,8 +158,8 @@ carry_out(struct sched_keeper *keeper, const struct sched_owner_action *action)
         break;
     case SCHED_OWNER_DROP:
         drop(keeper, action);
-        say_shards(keeper, "shards.dropped", "shards are not ours any more",
-                   action->n);
+        TOC_LOG(INFO, "shards.dropped", F_MSG("shards are not ours any more"),
+                F_SHARDS(keeper, action->n));
         break;
     }
 }
@@ -252,5 +245,6 @@ sched_keeper_leave(struct sched_keeper *keeper)
                 F_MSG("could not end the session; it ends by itself"),
                 F_ERR(&err));
     keeper->changed(keeper->arg);
-    say_shards(keeper, "shards.left", "gave up all shards", owned);
+    TOC_LOG(INFO, "shards.left", F_MSG("gave up all shards"),
+            F_SHARDS(keeper, owned));
 }

@@ -194,8 +194,7 @@ step_monitor(void *self)
 
     if (ready != runner->serving) {
         toc_app_ready_text(runner->opt.app, &text);
-        TOC_LOG(INFO, ready ? "ready.yes" : "ready.no",
-                F_MSG(ready ? "serving" : "not serving"),
+        TOC_LOG(INFO, "ready.changed", F_MSG(ready ? "serving" : "not serving"),
                 F_SPAN("checks", toc_buf_view(&text)));
         toc_buf_done(&text);
         runner->serving = ready;
