@@ -34,7 +34,10 @@ struct aside {
 static void
 queue_up(struct exec_core *core, struct exec_item *item)
 {
-    struct exec_item *gone = exec_targets_queue(&core->targets, item);
+    size_t hints = atomic_load(&core->hints), max = core->options.hints_max;
+    struct exec_item *gone =
+        exec_targets_queue(&core->targets, item, hints < max ? max - hints : 0,
+                           toc_clock_mono(core->options.clock).ns);
 
     if (gone == NULL)
         return;

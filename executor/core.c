@@ -142,7 +142,8 @@ on_rebalance(struct exec_core *core, struct exec_rebalance *rebalance)
 static void
 on_call_ended(struct exec_core *core, struct exec_call *call)
 {
-    exec_targets_call_ended(&core->targets, call->target);
+    exec_targets_call_ended(&core->targets, call->target, call->n,
+                            toc_clock_mono(core->options.clock).ns);
     atomic_fetch_sub(&core->calls, 1);
     toc_free(call->attempts);
     toc_free(call->fires);

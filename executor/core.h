@@ -82,11 +82,12 @@ struct exec_core_options {
     struct exec_inbox *results;
     struct exec_counters *counters;
     uint32_t node_id;
+    size_t hints_max; /* kept by the lanes */
     size_t calls_max;
     size_t target_calls_max;
-    size_t target_queue_max;
-    size_t attempts_max; /* claimed and not yet written back */
-    int64_t margin_ms;   /* between a call's end and its lock's */
+    size_t target_queue_max; /* of a slow target */
+    size_t attempts_max;     /* claimed and not yet written back */
+    int64_t margin_ms;       /* between a call's end and its lock's */
 };
 
 /* The claim under way. */

@@ -153,6 +153,7 @@ exec_runner_new(const struct exec_runner_options *options)
                        .results = &runner->results.inbox,
                        .counters = &runner->counters,
                        .node_id = options->node_id,
+                       .hints_max = options->hints_max,
                        .calls_max = options->calls_max,
                        .target_calls_max = options->target_calls_max,
                        .target_queue_max = options->target_queue_max,

@@ -6,6 +6,11 @@
 
 #include <string.h>
 
+#define NS_PER_S INT64_C(1000000000)
+#define SLOW_S 60
+#define CROWDED_NS_MIN (2 * NS_PER_S) /* before that nobody is called slow */
+#define SCARCE_SHARE 8 /* a slow target's part of the room that is left */
+
 void
 exec_targets_init(struct exec_targets *targets, size_t calls_max,
                   size_t target_max, size_t queue_max)
@@ -177,19 +182,40 @@ least(const struct exec_target *target)
     return NULL;
 }
 
+static bool
+is_slow(const struct exec_target *target, int64_t now_ns)
+{
+    return now_ns - target->crowded_ns > CROWDED_NS_MIN &&
+           target->queued / SLOW_S > target->per_sec;
+}
+
+static bool
+is_too_long(const struct exec_targets *targets,
+            const struct exec_target *target, size_t room, int64_t now_ns)
+{
+    size_t max = room / SCARCE_SHARE;
+
+    if (max > targets->queue_max)
+        max = targets->queue_max;
+    return target->queued > max && is_slow(target, now_ns);
+}
+
 struct exec_item *
-exec_targets_queue(struct exec_targets *targets, struct exec_item *item)
+exec_targets_queue(struct exec_targets *targets, struct exec_item *item,
+                   size_t room, int64_t now_ns)
 {
     struct exec_target *target = item->to;
     struct exec_item *gone = NULL;
 
-    if (target->queued == 0)
+    if (target->queued == 0) {
+        target->crowded_ns = now_ns;
         toc_list_push(&targets->crowded, &target->link);
+    }
     toc_list_push(&target->queue[exec_item_priority(item)], &item->link);
     item->state = EXEC_ITEM_QUEUED;
     target->queued++;
     targets->queued++;
-    if (target->queued > targets->queue_max) {
+    if (is_too_long(targets, target, room, now_ns)) {
         gone = least(target);
         exec_targets_leave(targets, gone);
     }
@@ -247,10 +273,25 @@ exec_targets_call_begun(struct exec_targets *targets,
     take_slot(targets, target);
 }
 
+static void
+measure(struct exec_target *target, size_t fires, int64_t now_ns)
+{
+    int64_t passed_ns = now_ns - target->slice_ns;
+
+    target->slice_n += fires;
+    if (passed_ns < NS_PER_S)
+        return;
+    target->per_sec = target->slice_n * 1000 / (uint64_t)(passed_ns / 1000000);
+    target->slice_ns = now_ns;
+    target->slice_n = 0;
+}
+
 void
 exec_targets_call_ended(struct exec_targets *targets,
-                        struct exec_target *target)
+                        struct exec_target *target, size_t fires,
+                        int64_t now_ns)
 {
+    measure(target, fires, now_ns);
     give_slot(targets, target);
     unref(targets, target);
 }

@@ -8,10 +8,14 @@
  * So k hanging targets together leave 1 / (k + 1) of all slots free, and alone
  * a target gets up to half of them.
  *
- * Hints of a full target wait in a bounded queue of their own, most urgent
- * priority first. When that is full the newest of the least urgent one is
- * dropped: it counts as decided, and the sweep hints its task again. That costs
- * time, never a call; to give a row back is not needed, it was not claimed.
+ * Hints of a full target wait in a queue of their own, most urgent priority
+ * first. A target that is merely busy may fill the memory there is for hints:
+ * the lanes then fetch no more, and the schedulers hold back. One that is slow
+ * must not, because others would wait for it: beyond queue_max (less when
+ * memory is scarce) the newest of its least urgent hints is dropped. It counts
+ * as decided, and the sweep hints its task again. That costs time, never a
+ * call; to give a row back is not needed, it was not claimed. Slow is whose
+ * queue would take over SLOW_S to work off.
  *
  * Ownership: targets exist while a hint or a call refers to them. Threads:
  * core.
@@ -26,8 +30,12 @@ struct exec_target {
     struct toc_link link; /* among the crowded, while something is queued */
     struct toc_link queue[TOC_PRIORITIES];
     size_t queued;
-    size_t in_flight; /* calls under way, and slots kept for claims */
-    size_t users;     /* hints and calls that refer to it */
+    size_t in_flight;   /* calls under way, and slots kept for claims */
+    size_t users;       /* hints and calls that refer to it */
+    int64_t crowded_ns; /* since when something is queued */
+    /* Fires that ended, over slices of a second. */
+    int64_t slice_ns;
+    uint64_t slice_n, per_sec;
     /* Fires that may join the batch call a slot is kept for, in this round. */
     uint64_t ride_round;
     size_t ride_left;
@@ -55,10 +63,11 @@ bool exec_targets_full(const struct exec_targets *targets);
 /* The hint is due: keeps a slot for it (or a place in a batch call) and returns
  * true, or leaves it to be queued. item->to is its target from now on. */
 bool exec_targets_admit(struct exec_targets *targets, struct exec_item *item);
-/* After admit said no. Returns the hint that had to go, or NULL; it refers to
- * no target any more. */
+/* After admit said no. room: hints that memory has room for. Returns the hint
+ * that had to go, or NULL; it refers to no target any more. */
 struct exec_item *exec_targets_queue(struct exec_targets *targets,
-                                     struct exec_item *item);
+                                     struct exec_item *item, size_t room,
+                                     int64_t now_ns);
 /* A queued hint whose target has a slot now, with the slot; targets take
  * turns. NULL: none. */
 struct exec_item *exec_targets_pop(struct exec_targets *targets,
@@ -68,7 +77,9 @@ void exec_targets_leave(struct exec_targets *targets, struct exec_item *item);
 
 void exec_targets_call_begun(struct exec_targets *targets,
                              struct exec_target *target);
+/* With so many fires; 0: it was not made. */
 void exec_targets_call_ended(struct exec_targets *targets,
-                             struct exec_target *target);
+                             struct exec_target *target, size_t fires,
+                             int64_t now_ns);
 
 #endif

@@ -499,6 +499,7 @@ static inline struct exec_core_options
 rig_options(void)
 {
     return (struct exec_core_options){.node_id = FAKE_NODE,
+                                      .hints_max = 1000,
                                       .calls_max = 64,
                                       .target_calls_max = 16,
                                       .target_queue_max = 100,

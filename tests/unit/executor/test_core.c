@@ -317,6 +317,7 @@ START_TEST(many_hanging_targets_leave_slots)
 }
 END_TEST
 
+/* A busy target keeps what waits for it; a slow one does not. */
 START_TEST(a_full_queue_drops_the_least_urgent)
 {
     struct exec_core_options options = rig_options();
@@ -326,17 +327,22 @@ START_TEST(a_full_queue_drops_the_least_urgent)
     options.target_calls_max = 1;
     options.target_queue_max = 3;
     rig = rig_new(options);
-    for (int i = 0; i < 6; i++)
+    for (int i = 0; i < 70; i++)
         hint_one(rig, task_in(rig, 1), 0);
     rig_run(rig, 1);
     ck_assert_uint_eq(rig->invoke.n, 1);
-    ck_assert_uint_eq(rig_count(&rig->counters.crowded), 2);
+    ck_assert_uint_eq(rig_count(&rig->counters.crowded), 0);
+    rig_run(rig, 2001); /* it does not answer: it is slow */
+    hint_one(rig, task_in(rig, 1), 0);
+    rig_run(rig, 1);
+    ck_assert_uint_eq(rig_count(&rig->counters.crowded), 1);
+    ck_assert_int_eq(rig->store.rows[70].state, TOC_STATE_INIT);
     core = fake_task(&rig->store,
                      &(struct fake_task){.due_ms = rig_now(rig) + 1,
                                          .priority = TOC_PRIORITY_CORE});
     hint_one(rig, core, 0);
     rig_run(rig, 1);
-    ck_assert_uint_eq(rig_count(&rig->counters.crowded), 3);
+    ck_assert_uint_eq(rig_count(&rig->counters.crowded), 2);
     fake_answer(&rig->invoke, 0, (struct toc_answer){.kind = TOC_ANSWER_DONE});
     rig_run(rig, 1);
     ck_assert_int_eq(core->state, TOC_STATE_EXECUTING); /* first in line */
