@@ -6,6 +6,7 @@
  * 10 s.
  */
 #include "admin/coord_runner.h"
+#include "admin/probe_runner.h"
 #include "admin/service.h"
 #include "common/app/app.h"
 #include "common/app/settings.h"
@@ -17,12 +18,14 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #define START_MS_MAX 60000
 #define RETRY_MS 500
 #define SAY_EVERY_MS 5000
 #define STOP_GRACE_MS 4000
-#define WATCH_MS 1000
+#define STOP_MS_MAX 8000
+#define WATCH_MS 500
 #define PREFIX_MAX (TOC_CLUSTER_MAX + 16)
 
 struct admin_settings {
@@ -59,7 +62,9 @@ struct process {
     struct admin_service *service;
     struct toc_rpc_server *server;
     struct admin_coord_runner *runner;
-    struct toc_bell bell; /* rung by the stop; outlives who rings */
+    struct admin_probe *probe;
+    struct toc_bell stopped; /* rung when all has ended */
+    struct toc_bell bell;    /* rung by the stop; outlives who rings */
     bool listening;
     char prefix[PREFIX_MAX];
     uint32_t node_id;
@@ -220,12 +225,34 @@ start(struct process *p)
         !open_coord(p, true, &p->member))
         return false;
     p->runner = admin_coord_runner_start(toc_coord_etcd_port(p->member));
+    p->probe =
+        admin_probe_start(toc_store_mysql_port(p->mysql), p->app, p->clk);
     return true;
+}
+
+/* A database that hangs holds up workers for longer than a deployment waits
+ * after SIGTERM. Nothing here needs an end: what a redrive does is one
+ * transaction. */
+static void
+enforce_stop(void *arg)
+{
+    struct process *p = arg;
+    struct toc_mono end = toc_mono_add_ms(toc_clock_mono(p->clk), STOP_MS_MAX);
+
+    if (toc_bell_wait(&p->stopped, end.ns))
+        return;
+    TOC_LOG(WARN, "admin.stop_forced",
+            F_MSG("calls to the database hang, ending without them"));
+    _exit(EXIT_SUCCESS);
 }
 
 static void
 stop(struct process *p)
 {
+    struct toc_thread enforcer = {.started = false};
+
+    toc_bell_init(&p->stopped);
+    toc_thread_start(&enforcer, "admin-stop", enforce_stop, p);
     if (p->server != NULL)
         toc_rpc_server_serving(p->server, false);
     admin_coord_runner_stop(p->runner);
@@ -237,8 +264,11 @@ stop(struct process *p)
     if (p->server != NULL)
         toc_rpc_server_free(p->server);
     admin_service_free(p->service);
+    admin_probe_stop(p->probe);
     toc_coord_etcd_close(p->look);
     toc_store_mysql_close(p->mysql);
+    toc_bell_ring(&p->stopped);
+    toc_thread_join(&enforcer);
 }
 
 static void
@@ -247,34 +277,30 @@ ring(void *arg)
     toc_bell_ring(arg);
 }
 
-/* Health says whether the database answers: without it, nothing here does. */
+/* Health is readiness: without the database nothing here answers. */
 static void
-look_after(struct process *p, bool *up)
+show_health(struct process *p, bool *serving)
 {
-    struct toc_error error = {.status = TOC_OK};
-    int64_t now_ms;
-    bool ok = toc_store_now(toc_store_mysql_port(p->mysql), &now_ms, &error) ==
-              TOC_OK;
+    bool ready = toc_app_ready(p->app);
 
-    if (ok != *up && ok)
+    if (ready && !*serving)
         TOC_LOG(INFO, "admin.serving", F_MSG("the database answers"));
-    else if (ok != *up)
-        TOC_LOG(WARN, "admin.not_serving", F_MSG("the database is away"),
-                F_ERR(&error));
-    *up = ok;
-    toc_app_ready_set(p->app, "store", ok);
-    toc_rpc_server_serving(p->server, toc_app_ready(p->app));
+    else if (!ready && *serving && !toc_app_stopping(p->app))
+        TOC_LOG(WARN, "admin.not_serving",
+                F_MSG("the database does not answer"));
+    *serving = ready;
+    toc_rpc_server_serving(p->server, ready);
 }
 
 static void
 run(struct process *p)
 {
-    bool up = false;
+    bool serving = false;
 
     toc_bell_init(&p->bell);
     toc_app_on_stop(p->app, ring, &p->bell);
     while (!toc_app_stopping(p->app)) {
-        look_after(p, &up);
+        show_health(p, &serving);
         (void)toc_bell_wait(
             &p->bell, toc_mono_add_ms(toc_clock_mono(p->clk), WATCH_MS).ns);
     }

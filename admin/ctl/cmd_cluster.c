@@ -3,9 +3,12 @@
 #include "admin/ctl/conn.h"
 #include "admin/ctl/show.h"
 #include "admin/ctl/text.h"
+#include "common/base/buf.h"
 #include "toc/v1/admin.pb-c.h"
 
 #include <string.h>
+
+#define RANGES_COLUMNS 60
 
 static const char *
 number(struct ctl *ctl, uint32_t value)
@@ -16,65 +19,113 @@ number(struct ctl *ctl, uint32_t value)
 /* ---- shards ---- */
 
 static bool
-same_run(const Toc__V1__Shard *a, const Toc__V1__Shard *b)
+same_owner(const Toc__V1__Shard *a, const Toc__V1__Shard *b)
 {
-    return b->shard == a->shard + 1 && strcmp(a->owner, b->owner) == 0 &&
+    return strcmp(a->owner, b->owner) == 0 &&
            strcmp(a->owner_address, b->owner_address) == 0 &&
            strcmp(a->state, b->state) == 0;
 }
 
-/* The oldest mark of a run: nothing of it is unfinished before. */
-static const Google__Protobuf__Timestamp *
-lowest(Toc__V1__Shard *const *shards, size_t n)
-{
-    const Google__Protobuf__Timestamp *low = shards[0]->low_water_mark;
-    int64_t low_ms = INT64_MAX, ms;
+/* The shards with one owner and state: "0-3,7,9-12". */
+struct group {
+    const Toc__V1__Shard *first;
+    size_t n;
+    struct toc_buf ranges;
+    const Google__Protobuf__Timestamp *low; /* the oldest mark */
+};
 
-    for (size_t i = 0; i < n; i++) {
-        if (ctl_time_ms(shards[i]->low_water_mark, &ms) && ms < low_ms) {
-            low_ms = ms;
-            low = shards[i]->low_water_mark;
-        }
-    }
-    return low;
+static void
+end_range(struct group *group, uint32_t from, uint32_t to)
+{
+    toc_buf_printf(&group->ranges, "%s%lu", group->ranges.len > 0 ? "," : "",
+                   (unsigned long)from);
+    if (to > from)
+        toc_buf_printf(&group->ranges, "-%lu", (unsigned long)to);
 }
 
 static void
-shard_row(struct ctl *ctl, struct ctl_table *table,
-          Toc__V1__Shard *const *shards, size_t n)
+gather(const Toc__V1__ListShardsResponse *answer, size_t from,
+       struct group *group)
 {
-    const Toc__V1__Shard *first = shards[0], *last = shards[n - 1];
-    const char *cells[] = {
-        n > 1 ? toc_arena_printf(&ctl->arena, "%lu-%lu",
-                                 (unsigned long)first->shard,
-                                 (unsigned long)last->shard)
-              : number(ctl, first->shard),
-        number(ctl, (uint32_t)n),
-        ctl_cell(ctl, first->owner),
-        ctl_cell(ctl, first->owner_address),
-        ctl_cell(ctl, first->state),
-        ctl_time_relative(ctl, lowest(shards, n)),
-    };
+    uint32_t begin = answer->shards[from]->shard, last = begin;
+    int64_t low_ms = INT64_MAX, ms;
 
-    ctl_table_row(table, cells);
+    group->first = answer->shards[from];
+    for (size_t i = from; i < answer->n_shards; i++) {
+        const Toc__V1__Shard *shard = answer->shards[i];
+        if (!same_owner(shard, group->first))
+            continue;
+        if (shard->shard > last + 1) {
+            end_range(group, begin, last);
+            begin = shard->shard;
+        }
+        last = shard->shard;
+        group->n++;
+        if (ctl_time_ms(shard->low_water_mark, &ms) && ms < low_ms) {
+            low_ms = ms;
+            group->low = shard->low_water_mark;
+        }
+    }
+    end_range(group, begin, last);
+}
+
+/* Is this the first shard with its owner and state? */
+static bool
+begins_group(const Toc__V1__ListShardsResponse *answer, size_t at)
+{
+    for (size_t i = 0; i < at; i++)
+        if (same_owner(answer->shards[i], answer->shards[at]))
+            return false;
+    return true;
+}
+
+static void
+owners_table(struct ctl *ctl, const Toc__V1__ListShardsResponse *answer)
+{
+    static const char *const heads[] = {"OWNER", "ADDRESS",        "COUNT",
+                                        "STATE", "LOW-WATER MARK", "SHARDS"};
+    struct ctl_table table;
+
+    ctl_table_init(&table, &ctl->arena, heads, sizeof heads / sizeof heads[0]);
+    for (size_t i = 0; i < answer->n_shards; i++) {
+        struct group group = {.n = 0};
+        if (!begins_group(answer, i))
+            continue;
+        gather(answer, i, &group);
+        const char *cells[] = {
+            ctl_cell(ctl, group.first->owner),
+            ctl_cell(ctl, group.first->owner_address),
+            number(ctl, (uint32_t)group.n),
+            ctl_cell(ctl, group.first->state),
+            ctl_time_relative(ctl, group.low),
+            ctl_safe_cut(&ctl->arena, toc_buf_view(&group.ranges),
+                         RANGES_COLUMNS),
+        };
+        ctl_table_row(&table, cells);
+        toc_buf_done(&group.ranges);
+    }
+    ctl_table_print(&table, ctl->out);
 }
 
 static void
 shards_table(struct ctl *ctl, const Toc__V1__ListShardsResponse *answer)
 {
-    static const char *const heads[] = {"SHARDS",  "COUNT", "OWNER",
-                                        "ADDRESS", "STATE", "LOW-WATER MARK"};
-    bool wide = ctl->output == CTL_OUTPUT_WIDE;
+    static const char *const heads[] = {"SHARD", "OWNER",          "ADDRESS",
+                                        "STATE", "LOW-WATER MARK", ""};
     struct ctl_table table;
-    size_t n;
 
     ctl_table_init(&table, &ctl->arena, heads, sizeof heads / sizeof heads[0]);
-    for (size_t i = 0; i < answer->n_shards; i += n) {
-        for (n = 1; !wide && i + n < answer->n_shards &&
-                    same_run(answer->shards[i + n - 1], answer->shards[i + n]);
-             n++)
-            ;
-        shard_row(ctl, &table, answer->shards + i, n);
+    for (size_t i = 0; i < answer->n_shards; i++) {
+        const Toc__V1__Shard *shard = answer->shards[i];
+        const char *cells[] = {
+            number(ctl, shard->shard),
+            ctl_cell(ctl, shard->owner),
+            ctl_cell(ctl, shard->owner_address),
+            ctl_cell(ctl, shard->state),
+            ctl_time_text(ctl, shard->low_water_mark),
+            ctl_time_relative(ctl, shard->low_water_mark),
+        };
+        ctl_table_row(&table, cells);
     }
     ctl_table_print(&table, ctl->out);
 }
@@ -96,8 +147,10 @@ ctl_cmd_shards(struct ctl *ctl)
     } else if (ctl->output == CTL_OUTPUT_ID) {
         for (size_t i = 0; i < answer->n_shards; i++)
             fprintf(ctl->out, "%lu\n", (unsigned long)answer->shards[i]->shard);
-    } else {
+    } else if (ctl->output == CTL_OUTPUT_WIDE) {
         shards_table(ctl, answer);
+    } else {
+        owners_table(ctl, answer);
     }
     return CTL_OK;
 }

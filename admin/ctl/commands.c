@@ -207,8 +207,7 @@ const struct ctl_command ctl_commands[] = {
     {.name = "shards",
      .args = "",
      .summary = "Shows who owns the shards",
-     .detail = "Runs of shards with one owner and state; -o wide lists all "
-               "256.",
+     .detail = "By owner and state; -o wide lists all 256.",
      .run = ctl_cmd_shards},
     {.name = "nodes",
      .args = "",

@@ -59,8 +59,8 @@ hint_for(enum toc_status st)
     case TOC_EXHAUSTED:
         return "it is overloaded: try again in a moment";
     case TOC_UNAVAILABLE:
-        return "is the address right and the process up? `tocctl health "
-               "HOST:PORT` tells";
+        return "is the address right, are the process and its database up? "
+               "`tocctl health HOST:PORT` tells";
     case TOC_UNIMPLEMENTED:
         return "the server is of another version; see `tocctl version`";
     case TOC_OK:

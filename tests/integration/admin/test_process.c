@@ -384,7 +384,8 @@ END_TEST
 START_TEST(the_cluster_is_shown)
 {
     CTL(0, "shards");
-    SAYS("0-255   256    -");
+    SAYS("-      -        256    OPEN");
+    SAYS("0-255\n");
     CTL(0, "shards -o wide");
     ck_assert_uint_eq(lines(), 257);
     ck_assert_msg(until(is_member), "no member: %s", px.out);

@@ -398,34 +398,35 @@ END_TEST
 
 /* ---- cluster ---- */
 
-START_TEST(shards_in_runs)
+START_TEST(shards_by_owner)
 {
     Toc__V1__ListShardsResponse answer_ = TOC__V1__LIST_SHARDS_RESPONSE__INIT;
-    Toc__V1__Shard shard[5];
-    Toc__V1__Shard *refs[5];
+    Toc__V1__Shard shard[6];
+    Toc__V1__Shard *refs[6];
 
     start();
-    for (unsigned i = 0; i < 5; i++) {
+    for (unsigned i = 0; i < 6; i++) {
         toc__v1__shard__init(&shard[i]);
         refs[i] = &shard[i];
         shard[i].shard = i;
         shard[i].state = "OPEN";
-        shard[i].owner = i < 3 ? "s1" : i == 3 ? "s2" : "";
-        shard[i].low_water_mark =
-            toc_api_time(&cli.arena, NOW_MS - 1000 * (int)(i + 1));
+        shard[i].owner = i == 5 ? "" : i == 3 ? "s2" : "s1";
+        shard[i].low_water_mark = toc_api_time(
+            &cli.arena, NOW_MS - (i == 5 ? 6000 : 1000 * (int64_t)i));
     }
     answer_.shards = refs;
-    answer_.n_shards = 5;
+    answer_.n_shards = 6;
     answer(TOC_OK, &answer_.base);
     answer(TOC_OK, &answer_.base);
     run(0, "shards");
     ck_assert_str_eq(cli.out,
-                     "SHARDS  COUNT  OWNER  ADDRESS  STATE  LOW-WATER MARK\n"
-                     "0-2     3      s1     -        OPEN   3s ago\n"
-                     "3       1      s2     -        OPEN   4s ago\n"
-                     "4       1      -      -        OPEN   5s ago\n");
+                     "OWNER  ADDRESS  COUNT  STATE  LOW-WATER MARK  SHARDS\n"
+                     "s1     -        4      OPEN   4s ago          0-2,4\n"
+                     "s2     -        1      OPEN   3s ago          3\n"
+                     "-      -        1      OPEN   6s ago          5\n");
     run(0, "get", "shards", "-o", "wide");
-    has(cli.out, "\n1       1      s1     -        OPEN   2s ago\n");
+    has(cli.out, "\n1      s1     -        OPEN   "
+                 "2029-12-31T23:59:59.000Z  1s ago\n");
 }
 END_TEST
 
@@ -452,4 +453,4 @@ TOC_CHECK_MAIN("cli", usage_errors, help_and_version, no_addresses,
                get_shows_what_it_can, control_characters_are_shown_escaped,
                list_goes_through_pages, list_of_nothing,
                describe_tells_the_story, payloads_that_are_no_text,
-               shards_in_runs, what_cannot_be_written_is_an_error)
+               shards_by_owner, what_cannot_be_written_is_an_error)
