@@ -51,12 +51,9 @@ struct toc_bus {
 
 /* Copies the message and queues it. TOC_EXHAUSTED: the queue is full, poll and
  * try again. The report comes by the backend's report callback. */
-TOC_MUST_CHECK enum toc_status toc_bus_send(struct toc_bus *bus,
-                                            const char *topic,
-                                            int32_t partition,
-                                            struct toc_str message,
-                                            void *opaque,
-                                            struct toc_error *reterr);
+TOC_MUST_CHECK enum toc_status toc_bus_send(
+    struct toc_bus *bus, const char *topic, int32_t partition,
+    struct toc_str message, void *opaque, struct toc_error *reterr);
 /* Runs report callbacks; returns how many. */
 size_t toc_bus_poll(struct toc_bus *bus, int64_t timeout_ms);
 /* Waits until every message has been reported; TOC_DEADLINE otherwise. */
@@ -64,21 +61,19 @@ TOC_MUST_CHECK enum toc_status toc_bus_flush(struct toc_bus *bus,
                                              int64_t timeout_ms,
                                              struct toc_error *reterr);
 /* The offset that the next message of the partition will get. Any thread. */
-TOC_MUST_CHECK enum toc_status
-toc_bus_end_offset(struct toc_bus *bus, const char *topic, int32_t partition,
-                   int64_t timeout_ms, int64_t *ret_offset,
-                   struct toc_error *reterr);
+TOC_MUST_CHECK enum toc_status toc_bus_end_offset(
+    struct toc_bus *bus, const char *topic, int32_t partition,
+    int64_t timeout_ms, int64_t *ret_offset, struct toc_error *reterr);
 /* What the group has committed, for partitions 0..partitions-1; a partition
  * without a committed offset gives the log's start. Any thread. */
-TOC_MUST_CHECK enum toc_status
-toc_bus_committed(struct toc_bus *bus, const char *group, const char *topic,
-                  int32_t partitions, int64_t timeout_ms, int64_t *ret_offsets,
-                  struct toc_error *reterr);
+TOC_MUST_CHECK enum toc_status toc_bus_committed(
+    struct toc_bus *bus, const char *group, const char *topic,
+    int32_t partitions, int64_t timeout_ms, int64_t *ret_offsets,
+    struct toc_error *reterr);
 /* Creates the topic unless it is there; tells how many partitions it has. */
-TOC_MUST_CHECK enum toc_status
-toc_bus_ensure_topic(struct toc_bus *bus, const char *topic,
-                     int32_t partitions, int64_t timeout_ms,
-                     int32_t *ret_partitions, struct toc_error *reterr);
+TOC_MUST_CHECK enum toc_status toc_bus_ensure_topic(
+    struct toc_bus *bus, const char *topic, int32_t partitions,
+    int64_t timeout_ms, int32_t *ret_partitions, struct toc_error *reterr);
 
 /* ---- consuming ------------------------------------------------------- */
 
@@ -124,9 +119,8 @@ void toc_bus_consumer_release(struct toc_bus_consumer *consumer,
 /* Everything of the partition below next_offset is decided. Committed soon. */
 void toc_bus_consumer_mark(struct toc_bus_consumer *consumer, int16_t topic,
                            int32_t partition, int64_t next_offset);
-TOC_MUST_CHECK enum toc_status
-toc_bus_consumer_commit(struct toc_bus_consumer *consumer, bool wait,
-                        struct toc_error *reterr);
+TOC_MUST_CHECK enum toc_status toc_bus_consumer_commit(
+    struct toc_bus_consumer *consumer, bool wait, struct toc_error *reterr);
 /* Stops or resumes fetching of all partitions of a topic; membership stays. */
 void toc_bus_consumer_pause(struct toc_bus_consumer *consumer, int16_t topic,
                             bool paused);

@@ -34,12 +34,12 @@ struct toc_owner {
 };
 
 enum toc_coord_event_kind {
-    TOC_COORD_MEMBER_UP,   /* member: also when it changed */
-    TOC_COORD_MEMBER_DOWN, /* member.role and .node only */
-    TOC_COORD_OWNED,       /* owner */
-    TOC_COORD_FREED,       /* owner.shard only */
-    TOC_COORD_RESET,       /* forget all that is known: everything follows */
-    TOC_COORD_SYNCED,      /* all that stood there has been told */
+    TOC_COORD_MEMBER_UP,    /* member: also when it changed */
+    TOC_COORD_MEMBER_DOWN,  /* member.role and .node only */
+    TOC_COORD_OWNED,        /* owner */
+    TOC_COORD_FREED,        /* owner.shard only */
+    TOC_COORD_RESET,        /* forget all that is known: everything follows */
+    TOC_COORD_SYNCED,       /* all that stood there has been told */
     TOC_COORD_SESSION_LOST, /* our session ended: our keys are gone */
     TOC_COORD_SESSION_NEW,  /* we have a session (again); nothing owned yet */
 };
@@ -66,8 +66,7 @@ struct toc_coord_ops {
                                 struct toc_member **ret_members,
                                 size_t *ret_n_members,
                                 struct toc_owner **ret_owners,
-                                size_t *ret_n_owners,
-                                struct toc_error *reterr);
+                                size_t *ret_n_owners, struct toc_error *reterr);
     int64_t (*deadline_boot_ns)(void *self);
     void (*wake)(void *self);
 };
@@ -85,7 +84,8 @@ TOC_MUST_CHECK enum toc_status toc_coord_poll(struct toc_coord *coord,
                                               toc_coord_event_fn *fn, void *arg,
                                               struct toc_error *reterr);
 /* Creates the owner keys that are absent, under our session; ret_won[i] tells.
- * A key that is ours already counts as won. Any n; split as the server wants. */
+ * A key that is ours already counts as won. Any n; split as the server wants.
+ */
 TOC_MUST_CHECK enum toc_status toc_coord_acquire(struct toc_coord *coord,
                                                  const uint16_t *shards,
                                                  size_t n, bool *ret_won,
@@ -99,11 +99,11 @@ TOC_MUST_CHECK enum toc_status toc_coord_release(struct toc_coord *coord,
 TOC_MUST_CHECK enum toc_status toc_coord_leave(struct toc_coord *coord,
                                                struct toc_error *reterr);
 /* What stands there now; for lists. Any thread. */
-TOC_MUST_CHECK enum toc_status
-toc_coord_snapshot(struct toc_coord *coord, struct toc_arena *arena,
-                   struct toc_member **ret_members, size_t *ret_n_members,
-                   struct toc_owner **ret_owners, size_t *ret_n_owners,
-                   struct toc_error *reterr);
+TOC_MUST_CHECK enum toc_status toc_coord_snapshot(
+    struct toc_coord *coord, struct toc_arena *arena,
+    struct toc_member **ret_members, size_t *ret_n_members,
+    struct toc_owner **ret_owners, size_t *ret_n_owners,
+    struct toc_error *reterr);
 /* Boot-time clock (ns) before which our session cannot have ended; 0: none. A
  * node stops acting as owner, and an executor cancels its calls, then. */
 int64_t toc_coord_deadline_boot_ns(struct toc_coord *coord);

@@ -5,7 +5,7 @@
  * is frozen, a process is killed.
  */
 #define _GNU_SOURCE
-#include "etcd_fixture.h"
+#include "tests/integration/coord/etcd_fixture.h"
 
 START_TEST(opens_in_order_and_tells_all_of_a_member)
 {
@@ -201,61 +201,103 @@ START_TEST(opens_when_etcd_comes_later)
 }
 END_TEST
 
-/* In a process of its own: owns 16 shards until it is killed. */
+struct owner {
+    pid_t pid;
+    int go[2], ready[2]; /* pipes */
+};
+
+/* In a process of its own: told to, owns 16 shards until it is killed. */
 static void
-be_an_owner(const struct etcd *etcd, int ready)
+be_an_owner(const struct etcd *etcd, const struct owner *owner)
 {
     struct view a;
     uint16_t shards[16];
     bool won[16];
+    char byte;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
+    ck_assert_int_eq(read(owner->go[0], &byte, 1), 1);
     shards_from(shards, 16, 32);
     view_open(&a, etcd, "a");
     UNTIL_READY(&a);
     ck_assert_int_eq(toc_coord_acquire(a.coord, shards, 16, won, NULL), TOC_OK);
-    ck_assert_int_eq(write(ready, "r", 1), 1);
+    ck_assert_int_eq(write(owner->ready[1], "r", 1), 1);
     for (;;)
         view_poll(&a, 1000);
 }
 
+static void
+owner_fork(struct owner *owner, const struct etcd *etcd)
+{
+    ck_assert_int_eq(pipe(owner->go), 0);
+    ck_assert_int_eq(pipe(owner->ready), 0);
+    owner->pid = fork();
+    ck_assert_int_ge(owner->pid, 0);
+    if (owner->pid == 0)
+        be_an_owner(etcd, owner);
+}
+
+/* How long until b is told that its shards are free. */
+static int64_t
+owner_kill(const struct owner *owner, struct view *b)
+{
+    char byte;
+    ck_assert_int_eq(write(owner->go[1], "g", 1), 1);
+    ck_assert_int_eq(read(owner->ready[0], &byte, 1), 1);
+    POLL_UNTIL(b, view_owned_by(b, "a") == 16);
+    /* at some moment between two renewals */
+    int64_t until = now_ms() + (int64_t)(toc_rng_u64() % 700);
+    while (now_ms() < until)
+        view_poll(b, until - now_ms());
+    kill(owner->pid, SIGKILL);
+    ck_assert_int_eq(waitpid(owner->pid, NULL, 0), owner->pid);
+    int64_t begun = now_ms();
+    POLL_UNTIL(b, view_owned_by(b, "a") == 0);
+    return now_ms() - begun;
+}
+
 START_TEST(a_killed_owner_is_replaced)
 {
+    enum { ROUNDS = 5 };
     struct etcd etcd;
     struct view b;
+    struct owner owners[ROUNDS];
     int64_t sum = 0, worst = 0;
-    enum { ROUNDS = 5 };
     etcd_shared(&etcd);
+    for (int i = 0; i < ROUNDS; i++) /* before there are threads here */
+        owner_fork(&owners[i], &etcd);
     view_open(&b, &etcd, "b");
     UNTIL_READY(&b);
-    for (int round = 0; round < ROUNDS; round++) {
-        int ready[2];
-        char byte;
-        ck_assert_int_eq(pipe(ready), 0);
-        pid_t pid = fork();
-        ck_assert_int_ge(pid, 0);
-        if (pid == 0)
-            be_an_owner(&etcd, ready[1]);
-        ck_assert_int_eq(read(ready[0], &byte, 1), 1);
-        POLL_UNTIL(&b, view_owned_by(&b, "a") == 16);
-        /* at some moment between two renewals */
-        int64_t until = now_ms() + (int64_t)(toc_rng_u64() % 700);
-        while (now_ms() < until)
-            view_poll(&b, until - now_ms());
-        kill(pid, SIGKILL);
-        waitpid(pid, NULL, 0);
-        int64_t begun = now_ms();
-        POLL_UNTIL(&b, view_owned_by(&b, "a") == 0);
-        int64_t took = now_ms() - begun;
+    for (int i = 0; i < ROUNDS; i++) {
+        int64_t took = owner_kill(&owners[i], &b);
         sum += took;
         worst = took > worst ? took : worst;
-        close(ready[0]);
-        close(ready[1]);
-        view_poll(&b, 0);
     }
     printf("owner killed -> its shards are free: mean %lld ms, worst %lld ms\n",
            (long long)(sum / ROUNDS), (long long)worst);
     ck_assert_int_lt(worst, PATIENCE_MS);
     view_close(&b);
+}
+END_TEST
+
+/* What an operation learns of the lease, poll tells at once. */
+START_TEST(a_lease_that_acquire_finds_dead_is_told)
+{
+    struct etcd etcd;
+    struct view a;
+    bool won;
+    etcd_shared(&etcd);
+    view_open(&a, &etcd, "a");
+    UNTIL_READY(&a);
+    etcd_revoke(&etcd, etcd_lease_of(&etcd, "members/scheduler/a"));
+    ck_assert_int_eq(toc_coord_acquire(a.coord, &(uint16_t){1}, 1, &won, NULL),
+                     TOC_UNAVAILABLE);
+    ck_assert_int_eq(toc_coord_deadline_boot_ns(a.coord), 0);
+    a.n_kinds = 0;
+    memset(a.kinds, 0, sizeof a.kinds);
+    view_poll(&a, 0);
+    ck_assert_int_eq(a.kinds[0], 'L');
+    UNTIL_READY(&a);
+    view_close(&a);
 }
 END_TEST
 
@@ -266,4 +308,5 @@ TOC_CHECK_MAIN("coord session", opens_in_order_and_tells_all_of_a_member,
                a_revoked_lease_is_noticed_and_replaced,
                the_local_deadline_ends_a_session_that_etcd_does_not_renew,
                the_deadline_passes_although_nobody_polls,
-               opens_when_etcd_comes_later, a_killed_owner_is_replaced)
+               opens_when_etcd_comes_later, a_killed_owner_is_replaced,
+               a_lease_that_acquire_finds_dead_is_told)

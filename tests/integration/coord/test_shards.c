@@ -4,7 +4,7 @@
  * Method: handles race from threads on a real etcd; keys are written by hand.
  */
 #define _GNU_SOURCE
-#include "etcd_fixture.h"
+#include "tests/integration/coord/etcd_fixture.h"
 
 #include "common/base/thread.h"
 

@@ -5,7 +5,7 @@
  * refuse or hang stand in front of it.
  */
 #define _GNU_SOURCE
-#include "etcd_fixture.h"
+#include "tests/integration/coord/etcd_fixture.h"
 
 #include "common/base/thread.h"
 #include "common/coord/etcd/base64.h"
