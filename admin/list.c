@@ -2,11 +2,11 @@
 #include "admin/request.h"
 #include "admin/service_internal.h"
 
-/* Of one store call: bounds its memory, whatever the rows hold. */
-#define STORE_BATCH_MAX 200
+/* Of one store call. Rows come without payloads: a few KiB each at most. With a
+ * filter each call looks at thousands of rows, so few calls are good. */
+#define STORE_BATCH_MAX ADMIN_PAGE_MAX
 
-/* ---- what both lists share -------------------------------------------------
- */
+/* ---- what both lists share ---- */
 
 struct page {
     struct admin_call *call;
@@ -149,8 +149,7 @@ admin_list_tasks(struct admin_call *call)
     toc_rpc_reply(call->rpc, &answer.base);
 }
 
-/* ---- dead letters ---------------------------------------------------------
- */
+/* ---- dead letters ---- */
 
 static Toc__V1__DeadLetter *
 dead_letter(struct admin_call *call, const struct toc_dead *dead)

@@ -24,7 +24,7 @@
 #define RETRY_MS 500
 #define SAY_EVERY_MS 5000
 #define STOP_GRACE_MS 4000
-#define STOP_MS_MAX 8000
+#define STOP_MS_MAX 7000
 #define WATCH_MS 500
 #define PREFIX_MAX (TOC_CLUSTER_MAX + 16)
 
@@ -71,8 +71,7 @@ struct process {
     int64_t started_ms;
 };
 
-/* ---- waiting at the start --------------------------------------------------
- */
+/* ---- waiting at the start ---- */
 
 typedef enum toc_status try_fn(struct process *p, struct toc_error *reterr);
 
@@ -148,8 +147,7 @@ wait_for(struct process *p, struct toc_mono end, const char *what, try_fn *fn)
     }
 }
 
-/* ---- start and stop --------------------------------------------------------
- */
+/* ---- start and stop ---- */
 
 static bool
 failed(const char *what, const struct toc_error *error)

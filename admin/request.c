@@ -95,8 +95,7 @@ read_token(struct toc_rpc_failure *failure, const char *token, const char *list,
                         "filter");
 }
 
-/* ---- requests --------------------------------------------------------------
- */
+/* ---- requests ---- */
 
 struct toc_find
 admin_read_which(const Toc__V1__GetTimelineRequest *request,

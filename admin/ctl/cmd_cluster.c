@@ -155,8 +155,7 @@ ctl_cmd_shards(struct ctl *ctl)
     return CTL_OK;
 }
 
-/* ---- nodes -----------------------------------------------------------------
- */
+/* ---- nodes ---- */
 
 static void
 nodes_table(struct ctl *ctl, const Toc__V1__ListNodesResponse *answer)

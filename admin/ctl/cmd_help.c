@@ -236,8 +236,7 @@ ctl_cmd_version(struct ctl *ctl)
     return CTL_OK;
 }
 
-/* ---- completion ------------------------------------------------------------
- */
+/* ---- completion ---- */
 
 static void
 completion_flags(struct toc_buf *out, const struct ctl_flag_group *group)

@@ -45,8 +45,7 @@ add_id(struct redrive *r, const char *text)
     r->n++;
 }
 
-/* ---- which ----------------------------------------------------------------
- */
+/* ---- which ---- */
 
 static enum ctl_exit
 add_named(struct redrive *r, const char *text)

@@ -138,8 +138,7 @@ read_words(struct ctl *ctl, Toc__V1__SubmitRequest *request)
     return end;
 }
 
-/* ---- retries ----------------------------------------------------------------
- */
+/* ---- retries ---- */
 
 static enum ctl_exit
 bad_list(struct ctl *ctl, const char *flag, const char *rule)

@@ -57,8 +57,7 @@ fail(struct reader *r, const struct path *path, const char *why)
                          text.len > 0 ? ": " : "", why);
 }
 
-/* ---- numbers ---------------------------------------------------------------
- */
+/* ---- numbers ---- */
 
 /* Text of a number as jansson reads it; false: no number in text. */
 static bool
