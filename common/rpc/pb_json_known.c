@@ -69,8 +69,7 @@ pb_json_type(const struct toc_pb_json_types *types, const char *type_url)
     return NULL;
 }
 
-/* ---- base64 (RFC 4648) ----------------------------------------------------
- */
+/* ---- base64 (RFC 4648) ---- */
 
 void
 pb_base64_encode(struct toc_str bytes, struct toc_buf *out)

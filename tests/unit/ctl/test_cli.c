@@ -6,8 +6,7 @@
  */
 #include "tests/unit/ctl/cli.h"
 
-/* ---- the command line ------------------------------------------------------
- */
+/* ---- the command line ---- */
 
 START_TEST(usage_errors)
 {
