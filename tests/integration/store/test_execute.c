@@ -74,11 +74,16 @@ END_TEST
 START_TEST(many_claims_and_results)
 {
     enum { N = 1200 };
-    struct toc_task *tasks = TOC_NEW_ARRAY(struct toc_task, N);
-    struct toc_submit *items = TOC_NEW_ARRAY(struct toc_submit, N);
-    struct toc_submit **list = TOC_NEW_ARRAY(struct toc_submit *, N);
-    struct toc_claim *claims = TOC_NEW_ARRAY(struct toc_claim, N);
-    struct toc_finish *ends = TOC_NEW_ARRAY(struct toc_finish, N);
+    struct toc_task *tasks =
+        toc_arena_calloc(&fx.arena, N, sizeof(struct toc_task));
+    struct toc_submit *items =
+        toc_arena_calloc(&fx.arena, N, sizeof(struct toc_submit));
+    struct toc_submit **list =
+        toc_arena_calloc(&fx.arena, N, sizeof(struct toc_submit *));
+    struct toc_claim *claims =
+        toc_arena_calloc(&fx.arena, N, sizeof(struct toc_claim));
+    struct toc_finish *ends =
+        toc_arena_calloc(&fx.arena, N, sizeof(struct toc_finish));
     struct toc_claim_lock lock = lock_of(UINT64_MAX, now_ms() + 60000);
 
     for (int i = 0; i < N; i++) {
