@@ -253,7 +253,7 @@ admin_get_timeline(struct admin_call *call)
     struct toc_error error = {.status = TOC_OK};
     struct toc_rpc_failure failure;
     struct toc_log_entry *log = NULL;
-    struct admin_story story = {NULL};
+    struct admin_story story = {.n = 0};
     struct toc_task task;
     struct toc_find find;
     enum toc_status st;
