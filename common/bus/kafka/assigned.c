@@ -83,22 +83,24 @@ toc_kafka_assigned_remove(struct toc_kafka_assigned *assigned, int16_t topic,
     assigned->n--;
 }
 
-bool
+enum toc_kafka_take
 toc_kafka_assigned_take(struct toc_kafka_assigned *assigned, int16_t topic,
                         int32_t partition, int64_t offset)
 {
     struct toc_kafka_part *part =
         toc_kafka_assigned_find(assigned, topic, partition);
     if (part == NULL)
-        return false;
-    if (part->first < 0 || offset < part->next) {
-        /* the first one; or the log begins anew (a topic made again, offsets
-         * out of range): what was marked before means nothing there */
+        return TOC_KAFKA_NOT_OURS;
+    bool back = part->first >= 0 && offset < part->next;
+    if (back && offset > 0)
+        return TOC_KAFKA_OURS; /* again: what is marked stays marked */
+    if (back || part->first < 0) {
+        /* from 0 on, the topic was made again: old marks mean nothing there */
         part->first = offset;
         part->marked = -1;
     }
     part->next = offset + 1;
-    return true;
+    return back ? TOC_KAFKA_ANEW : TOC_KAFKA_OURS;
 }
 
 bool

@@ -35,9 +35,15 @@ void toc_kafka_assigned_remove(struct toc_kafka_assigned *assigned,
 struct toc_kafka_part *toc_kafka_assigned_find(
     const struct toc_kafka_assigned *assigned, int16_t topic,
     int32_t partition);
-/* A message is about to be handed out; false: the partition is not ours. */
-bool toc_kafka_assigned_take(struct toc_kafka_assigned *assigned, int16_t topic,
-                             int32_t partition, int64_t offset);
+enum toc_kafka_take {
+    TOC_KAFKA_NOT_OURS,
+    TOC_KAFKA_OURS,
+    TOC_KAFKA_ANEW, /* ours, and the log begins anew with this offset */
+};
+/* A message is about to be handed out. */
+enum toc_kafka_take toc_kafka_assigned_take(struct toc_kafka_assigned *assigned,
+                                            int16_t topic, int32_t partition,
+                                            int64_t offset);
 /* False: the mark does not count. */
 bool toc_kafka_assigned_mark(struct toc_kafka_assigned *assigned, int16_t topic,
                              int32_t partition, int64_t next_offset);

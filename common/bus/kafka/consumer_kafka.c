@@ -260,6 +260,24 @@ on_rebalance(rd_kafka_t *kafka, rd_kafka_resp_err_t err,
 
 /* ---- poll ------------------------------------------------------------ */
 
+/* The committed offset follows a log that begins anew: librdkafka commits a
+ * mark only above what it knows as committed. Nothing undecided is below. */
+static void
+begin_anew(struct toc_consumer_kafka *consumer, int16_t topic,
+           int32_t partition, int64_t offset)
+{
+    const char *name = consumer->topics[topic].name;
+    rd_kafka_topic_partition_list_t *list =
+        rd_kafka_topic_partition_list_new(1);
+    rd_kafka_topic_partition_list_add(list, name, partition)->offset = offset;
+    rd_kafka_resp_err_t err = rd_kafka_commit(consumer->kafka, list, 1);
+    rd_kafka_topic_partition_list_destroy(list);
+    TOC_LOG(WARN, "kafka.log_anew", F_STR("topic", name),
+            F_INT("partition", partition), F_INT("offset", offset),
+            F_STR("commit", rd_kafka_err2name(err)),
+            F_MSG("offsets go back: the topic was made again"));
+}
+
 /* True when the message is for the caller, who releases it. */
 static bool
 hand_out(struct toc_consumer_kafka *consumer, rd_kafka_message_t *from,
@@ -272,9 +290,12 @@ hand_out(struct toc_consumer_kafka *consumer, rd_kafka_message_t *from,
         return false;
     }
     int16_t topic = topic_index(consumer, rd_kafka_topic_name(from->rkt));
-    if (!toc_kafka_assigned_take(&consumer->assigned, topic, from->partition,
-                                 from->offset))
+    enum toc_kafka_take taken = toc_kafka_assigned_take(
+        &consumer->assigned, topic, from->partition, from->offset);
+    if (taken == TOC_KAFKA_NOT_OURS)
         return false;
+    if (taken == TOC_KAFKA_ANEW)
+        begin_anew(consumer, topic, from->partition, from->offset);
     *to = (struct toc_bus_message){
         .topic = topic,
         .partition = from->partition,

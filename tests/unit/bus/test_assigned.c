@@ -12,7 +12,8 @@ static struct toc_kafka_assigned assigned;
 static bool
 take(int64_t offset)
 {
-    return toc_kafka_assigned_take(&assigned, 0, 5, offset);
+    return toc_kafka_assigned_take(&assigned, 0, 5, offset) !=
+           TOC_KAFKA_NOT_OURS;
 }
 
 static bool
@@ -80,9 +81,28 @@ START_TEST(a_log_that_begins_anew_may_be_marked)
     toc_kafka_assigned_add(&assigned, 0, 5);
     ck_assert(take(1000));
     ck_assert(mark(1001));
-    ck_assert(take(0)); /* the topic was made again */
+    /* the topic was made again */
+    ck_assert_int_eq(toc_kafka_assigned_take(&assigned, 0, 5, 0),
+                     TOC_KAFKA_ANEW);
+    ck_assert_int_eq(toc_kafka_assigned_take(&assigned, 0, 5, 1),
+                     TOC_KAFKA_OURS);
     ck_assert(!mark(1001));
     ck_assert(mark(1));
+    toc_kafka_assigned_done(&assigned);
+}
+END_TEST
+
+START_TEST(what_comes_again_moves_nothing_back)
+{
+    toc_kafka_assigned_add(&assigned, 0, 5);
+    for (int64_t offset = 10; offset < 20; offset++)
+        ck_assert(take(offset));
+    ck_assert(mark(15));
+    ck_assert_int_eq(toc_kafka_assigned_take(&assigned, 0, 5, 12),
+                     TOC_KAFKA_OURS);
+    ck_assert(!mark(13));
+    ck_assert(mark(20));
+    ck_assert(!mark(21));
     toc_kafka_assigned_done(&assigned);
 }
 END_TEST
@@ -122,4 +142,5 @@ TOC_CHECK_MAIN("bus assigned", what_is_not_ours_counts_for_nothing,
                marks_stay_within_what_was_handed_out,
                a_new_assignment_forgets_the_old_one,
                a_log_that_begins_anew_may_be_marked,
+               what_comes_again_moves_nothing_back,
                finds_what_is_there_among_many)
