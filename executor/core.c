@@ -150,6 +150,29 @@ on_call_ended(struct exec_core *core, struct exec_call *call)
     toc_free(call);
 }
 
+/* Most calls end while nobody waits for their slot: then the core finds them
+ * when it wakes for something else. */
+void
+exec_call_post(struct exec_core *core, struct exec_call *call)
+{
+    exec_inbox_leave(&core->inbox, &call->event.link);
+    if (atomic_load(&core->wants_slots))
+        exec_inbox_ring(&core->inbox);
+}
+
+/* Said first and looked at afterwards: either the call's thread sees that we
+ * want slots, or we see its call. */
+static bool
+slots_came(struct exec_core *core)
+{
+    bool wants = core->targets.queued > 0 ||
+                 exec_targets_full(&core->targets) ||
+                 atomic_load(&core->draining);
+
+    atomic_store(&core->wants_slots, wants);
+    return wants && !exec_inbox_empty(&core->inbox);
+}
+
 void
 exec_core_attempt_gone(struct exec_core *core)
 {
@@ -264,5 +287,5 @@ exec_core_step(struct exec_core *core)
     wake_ns = work(core, now_ns);
     exec_offsets_take_marks(&core->offsets, put_mark, core);
     atomic_store(&core->messages, core->offsets.messages);
-    return wake_ns;
+    return slots_came(core) ? now_ns : wake_ns;
 }

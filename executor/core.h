@@ -119,8 +119,9 @@ struct exec_core {
     _Atomic size_t calls;    /* under way */
     _Atomic size_t attempts; /* won, not yet written back */
     _Atomic int64_t stepped_ns;
-    _Atomic bool draining; /* no more claims; any thread sets it and rings */
-    _Atomic bool drained;  /* hints are dropped, no claim is under way */
+    _Atomic bool draining;    /* no more claims; any thread sets it and rings */
+    _Atomic bool drained;     /* hints are dropped, no claim is under way */
+    _Atomic bool wants_slots; /* a call that ends wakes the core */
 };
 
 void exec_core_init(struct exec_core *core,
@@ -149,6 +150,8 @@ void exec_claims_put_back(struct exec_core *core);
 
 /* launch.c: the batch's winners are called, or given back. */
 void exec_launch(struct exec_core *core, struct exec_attempt **won, size_t n);
+/* A call has ended, or was not made. Any thread. */
+void exec_call_post(struct exec_core *core, struct exec_call *call);
 bool exec_session_holds(const struct exec_core *core);
 
 #endif

@@ -7,6 +7,7 @@ exec_inbox_init(struct exec_inbox *inbox)
 {
     TOC_ASSERT(pthread_mutex_init(&inbox->lock, NULL) == 0);
     toc_list_init(&inbox->items);
+    inbox->rung = false;
     toc_bell_init(&inbox->bell);
 }
 
@@ -21,16 +22,34 @@ exec_inbox_done(struct exec_inbox *inbox)
 void
 exec_inbox_post(struct exec_inbox *inbox, struct toc_link *item)
 {
-    bool was_empty;
+    bool ring;
 
     pthread_mutex_lock(&inbox->lock);
-    was_empty = toc_list_empty(&inbox->items);
+    toc_list_push(&inbox->items, item);
+    ring = !inbox->rung;
+    inbox->rung = true;
+    pthread_mutex_unlock(&inbox->lock);
+    if (ring)
+        toc_bell_ring(&inbox->bell);
+}
+
+void
+exec_inbox_leave(struct exec_inbox *inbox, struct toc_link *item)
+{
+    pthread_mutex_lock(&inbox->lock);
     toc_list_push(&inbox->items, item);
     pthread_mutex_unlock(&inbox->lock);
-    /* Not empty: the bell was rung for the first one, and the loop takes all
-     * there is when it wakes. */
-    if (was_empty)
-        toc_bell_ring(&inbox->bell);
+}
+
+bool
+exec_inbox_empty(struct exec_inbox *inbox)
+{
+    bool empty;
+
+    pthread_mutex_lock(&inbox->lock);
+    empty = toc_list_empty(&inbox->items);
+    pthread_mutex_unlock(&inbox->lock);
+    return empty;
 }
 
 void
@@ -47,6 +66,7 @@ exec_inbox_take(struct exec_inbox *inbox, struct toc_link *to)
     pthread_mutex_lock(&inbox->lock);
     while ((link = toc_list_pop(&inbox->items)) != NULL)
         toc_list_push(to, link);
+    inbox->rung = false;
     pthread_mutex_unlock(&inbox->lock);
 }
 

@@ -20,12 +20,17 @@
 struct exec_inbox {
     pthread_mutex_t lock;
     struct toc_link items;
+    bool rung; /* since things were last taken */
     struct toc_bell bell;
 };
 
 void exec_inbox_init(struct exec_inbox *inbox);
 void exec_inbox_done(struct exec_inbox *inbox); /* must be empty */
+/* Wakes the loop, once until it has taken what is there. */
 void exec_inbox_post(struct exec_inbox *inbox, struct toc_link *item);
+/* For what the loop need not wake for. */
+void exec_inbox_leave(struct exec_inbox *inbox, struct toc_link *item);
+bool exec_inbox_empty(struct exec_inbox *inbox);
 void exec_inbox_ring(struct exec_inbox *inbox);
 /* Moves all that was posted, in order, to the end of `to`. */
 void exec_inbox_take(struct exec_inbox *inbox, struct toc_link *to);

@@ -39,7 +39,7 @@ call_ended(struct toc_call *ended)
         exec_attempt_answer(attempt, &call->fires[i], now_ms);
         exec_inbox_post(core->options.results, &attempt->link);
     }
-    exec_inbox_post(&core->inbox, &call->event.link);
+    exec_call_post(core, call);
 }
 
 /* ---- putting calls together ------------------------------------------ */
@@ -127,7 +127,7 @@ give_back(struct exec_core *core, struct exec_call *call)
         exec_attempt_give_back(call->attempts[i], now_ms);
         exec_inbox_post(core->options.results, &call->attempts[i]->link);
     }
-    exec_inbox_post(&core->inbox, &call->event.link);
+    exec_call_post(core, call);
 }
 
 static void

@@ -84,10 +84,12 @@ gather_until(const struct exec_results *results)
     return results->oldest_ns + ms * TOC_NS_PER_MS;
 }
 
+/* While results gather they are left in the inbox, whose bell then rings once,
+ * not for each. */
 static bool
 gathered(struct exec_results *results, int64_t now_ns)
 {
-    return results->n_waiting >= EXEC_RESULTS_MAX || results->alone ||
+    return results->n_waiting >= GATHER_N || results->alone ||
            atomic_load(&results->hurry) || now_ns >= gather_until(results);
 }
 
@@ -333,12 +335,14 @@ exec_results_step(struct exec_results *results)
     int64_t now_ms = toc_clock_wall(clk).ms;
     int64_t latest_ns = now_ns + STEP_MS_MAX * TOC_NS_PER_MS;
 
-    take(results, now_ns);
+    if (results->n_waiting == 0 || results->failures > 0)
+        take(results, now_ns);
     if (results->n == 0) {
         if (results->n_waiting == 0)
             return latest_ns;
         if (!gathered(results, now_ns))
             return gather_until(results);
+        take(results, now_ns);
         fill(results, now_ns);
     }
     if (results->retry_ns > now_ns)
