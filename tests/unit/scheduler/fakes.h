@@ -67,7 +67,8 @@ fake_biz_id(uint16_t shard)
                      TOC_STR("order"), toc_str_of(id), TOC_STR("pay")))],
                  sizeof id, toc_str_of(id));
     }
-    made = true;
+    if (!made) /* by the first caller, alone */
+        made = true;
     ck_assert(ids[shard][0] != '\0');
     return toc_str_of(ids[shard]);
 }
