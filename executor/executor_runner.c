@@ -12,6 +12,7 @@
 #define COORD_POLL_MS 1000
 #define ALIVE_MS 10000
 #define GUARD_MS 100 /* without a session */
+#define GUARD_NS_MAX INT64_C(60000000000)
 #define DRAIN_MS 2000
 #define CANCEL_MS 1000
 #define WATCH_MS 5 /* how often main looks while it waits for the end */
@@ -116,6 +117,8 @@ run_guard(void *arg)
         int64_t left_ns = toc_coord_deadline_boot_ns(runner->options.coord) -
                           toc_clock_boot(clk).ns;
 
+        if (left_ns > GUARD_NS_MAX)
+            left_ns = GUARD_NS_MAX;
         if (left_ns > 0) {
             held = true;
             (void)toc_bell_wait(&runner->guard_bell,
