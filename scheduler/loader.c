@@ -109,8 +109,9 @@ start_new(struct sched_loader *loader, int64_t now_ms)
     loader->n_new = sched_shards_slices(loader->new_gen, loader->new_slices);
     if (loader->n_new == 0)
         return false;
+    loader->new_from_ms = now_ms - BAND_MS;
     loader->new_end_ms = now_ms + AHEAD_MS;
-    sched_walk_start(&loader->new_walk, now_ms - BAND_MS, BAND_MS + NEAR_MS,
+    sched_walk_start(&loader->new_walk, loader->new_from_ms, BAND_MS + NEAR_MS,
                      STEP_MAX_MS, loader->n_new);
     return true;
 }
@@ -164,7 +165,7 @@ say_full(struct sched_loader *loader, int64_t now_ns)
 static int64_t
 read_new(struct sched_loader *loader, int64_t now_ns)
 {
-    struct reading reading = {.loader = loader, .road = SCHED_ROAD_NEAR};
+    struct reading reading = {.loader = loader};
     struct toc_slot_span span;
     struct sched_chunk chunk;
 
@@ -173,23 +174,25 @@ read_new(struct sched_loader *loader, int64_t now_ns)
         finish_new(loader);
         return now_ns;
     }
+    /* The nearest ones may take the last room. */
+    reading.road = chunk.after_ms == loader->new_from_ms ? SCHED_ROAD_NEAR
+                                                         : SCHED_ROAD_FRESH;
     span = (struct toc_slot_span){chunk.after_ms, chunk.to_ms};
     if (read_rows(loader, loader->new_slices + chunk.first, chunk.n, &span, 1,
                   &reading) != TOC_OK)
         return now_ns + FAILED_NS;
-    if (reading.full) {
-        (void)sched_walk_shrink(&loader->new_walk, &chunk);
+    if (reading.full) { /* the rest is the fresh part's, with all others */
+        loader->new_end_ms = loader->new_walk.pos_ms;
+        finish_new(loader);
         return say_full(loader, now_ns);
     }
     sched_walk_done(&loader->new_walk, &chunk, loader->n_new, reading.rows);
     return now_ns;
 }
 
-/* The end of the band: not beyond the cursor, where the fresh part goes on. */
 static struct toc_slot_span
-band_span(const struct sched_loader *loader, int64_t now_ms)
+band_span(int64_t now_ms)
 {
-    (void)loader;
     return (struct toc_slot_span){now_ms - BAND_MS, now_ms + BAND_MS};
 }
 
@@ -198,7 +201,7 @@ static int64_t
 read_band(struct sched_loader *loader, int64_t now_ns, int64_t now_ms)
 {
     struct reading reading = {.loader = loader, .road = SCHED_ROAD_NEAR};
-    struct toc_slot_span span = band_span(loader, now_ms);
+    struct toc_slot_span span = band_span(now_ms);
     struct sched_walk *band = &loader->band;
     size_t n = loader->n_slices - band->at;
 
@@ -241,7 +244,7 @@ read_both(struct sched_loader *loader, int64_t now_ns, int64_t now_ms,
           const struct sched_chunk *chunk)
 {
     struct reading reading = {.loader = loader, .road = SCHED_ROAD_FRESH};
-    const struct toc_slot_span spans[] = {band_span(loader, now_ms),
+    const struct toc_slot_span spans[] = {band_span(now_ms),
                                           {chunk->after_ms, chunk->to_ms}};
 
     if (read_rows(loader, loader->slices, loader->n_slices, spans, 2,

@@ -39,7 +39,7 @@ struct sched_loader {
     uint16_t new_slices[SCHED_SLICES];
     size_t n_new;
     struct sched_walk new_walk;
-    int64_t new_end_ms;
+    int64_t new_from_ms, new_end_ms;
 
     int64_t band_ns, far_ns; /* when due next */
     bool full;               /* memory was: said once */

@@ -10,7 +10,7 @@
 #define STRAGGLER_MS 60000  /* unfinished for longer: recorded */
 #define STRAGGLERS_MAX 1000 /* of a shard; more is a backlog */
 #define BEHIND_MS 8000      /* the low-water mark stays so far behind */
-#define CHUNKS_MAX 4        /* in a period */
+#define CHUNKS_MAX 10       /* in a period */
 #define FREE_AT_ONCE 500
 #define TAKEOVER_RETRY_MS 250
 #define TAKEOVER_RETRIES 40
@@ -314,6 +314,22 @@ end_scan(struct sched_sweep *sweep)
     return mono_ns(sweep);
 }
 
+/* A backlog: the rest later. A takeover becomes a pass over all shards, so that
+ * the others are not left alone for long. */
+static int64_t
+pause_scan(struct sched_sweep *sweep)
+{
+    int64_t later_ns = mono_ns(sweep) + sweep->opt.period_ms * TOC_NS_PER_MS;
+
+    sweep->chunks = 0;
+    if (sweep->takeover) {
+        sweep->takeover = false;
+        sweep->phase = SCHED_SWEEP_IDLE;
+        sweep->next_ns = later_ns;
+    }
+    return later_ns;
+}
+
 static int64_t
 scan_chunk(struct sched_sweep *sweep)
 {
@@ -322,10 +338,8 @@ scan_chunk(struct sched_sweep *sweep)
 
     if (!sched_walk_next(&sweep->walk, sweep->end_ms, sweep->n_slices, &chunk))
         return end_scan(sweep);
-    if (sweep->chunks++ >= CHUNKS_MAX) { /* a backlog: the rest later */
-        sweep->chunks = 0;
-        return mono_ns(sweep) + sweep->opt.period_ms * TOC_NS_PER_MS;
-    }
+    if (sweep->chunks++ >= CHUNKS_MAX)
+        return pause_scan(sweep);
     forget_rows(sweep);
     if (toc_store_scan(sweep->opt.store, sweep->slices + chunk.first, chunk.n,
                        chunk.after_ms + 1, chunk.to_ms + 1, look_at_row, sweep,

@@ -133,6 +133,25 @@ START_TEST(a_full_memory_waits_in_the_store)
 }
 END_TEST
 
+START_TEST(a_large_takeover_leaves_room_for_what_is_near)
+{
+    rig_set_up_with(1000, 1000000);
+    rig.with_sweep = false;
+    rig_own(0, 127);
+    rig_run(3000);
+    for (int i = 0; i < 5000; i++)
+        fake_row(rig.store, 200, TOC_PRIORITY_NORMAL, rig_now() + 8000);
+    rig_own(200, 200);
+    rig_run(1000);
+    ck_assert_uint_le(sched_memory_len(&rig.memory), 800);
+    fake_row(rig.store, 5, TOC_PRIORITY_NORMAL, rig_now() + 800);
+    fake_row(rig.store, 200, TOC_PRIORITY_NORMAL, rig_now() + 800);
+    rig_run(1900);
+    ck_assert_uint_eq(fake_bus_hints(rig.bus, 0), 2);
+    rig_tear_down();
+}
+END_TEST
+
 START_TEST(a_clock_set_back_reads_again)
 {
     set_up();
@@ -151,4 +170,6 @@ TOC_CHECK_MAIN("loader", reads_ahead_and_fires_on_time,
                one_statement_a_second_when_idle,
                the_band_finds_what_came_behind_the_cursor,
                a_new_shard_is_read_at_once, a_failing_store_is_tried_again,
-               a_full_memory_waits_in_the_store, a_clock_set_back_reads_again)
+               a_full_memory_waits_in_the_store,
+               a_large_takeover_leaves_room_for_what_is_near,
+               a_clock_set_back_reads_again)
