@@ -4,9 +4,9 @@
  * A day goes in steps, each quick: its partition is exchanged for an empty
  * table (a rename), the rows in that table are looked at, then both are
  * dropped. A plain DROP PARTITION would wait behind any open reader, and make
- * everybody else wait behind itself; ALTER ... NOWAIT gives up instead, and is
- * tried again. If anything unfinished turns up in the detached table, which the
- * rule for dropping excludes, the day is put back.
+ * everybody else wait behind itself; see alter() for what is done instead. If
+ * anything unfinished turns up in the detached table, which the rule for
+ * dropping excludes, the day is put back.
  *
  * A crash in between leaves the detached table; the next call takes it up.
  */
@@ -20,7 +20,8 @@
 #define DAYS_ADDED_MAX 400
 #define DAYS_DROPPED_MAX 32
 #define DDL_TIMEOUT_MS 120000
-#define ALTER_TRIES 60
+#define TRIES_AT_ONCE 20 /* the table is free at this very moment, or not */
+#define TRIES_WAITING 2  /* a second each, during which others wait too */
 #define LOCK_WAIT_S 5
 
 /* task_info last: while it has the day, the day counts as there. */
@@ -76,21 +77,28 @@ read_days(struct toc_my_conn *conn, const char *table, struct toc_arena *arena,
     return TOC_OK;
 }
 
-/* Sends the ALTER TABLE in conn->sql until the table is free for it. */
+/*
+ * An ALTER TABLE needs a moment without any statement on the table. On a busy
+ * one there is none, so in the end it must queue, and others behind it: for
+ * milliseconds as long as statements are short; when somebody sits on an open
+ * transaction, for a second, and then it gives up.
+ */
 static enum toc_status
 alter(struct toc_my_conn *conn, const char *table, const char *change,
       struct toc_error *reterr)
 {
+    int at_once = conn->dialect.mariadb ? TRIES_AT_ONCE : 0;
     enum toc_status st = TOC_OK;
 
-    for (int i = 0; i < ALTER_TRIES; i++) {
+    for (int i = 0; i < at_once + TRIES_WAITING; i++) {
+        bool waiting = i >= at_once;
         toc_buf_printf(toc_my_begin(conn), "ALTER TABLE %s%s%s", table,
-                       toc_my_dialect_nowait(&conn->dialect), change);
+                       toc_my_dialect_wait(&conn->dialect, waiting), change);
         st = toc_my_run(conn, reterr);
         if (st == TOC_OK || conn->fault != TOC_MY_LOCKED)
             return st;
         conn->fault = TOC_MY_FINE;
-        toc_my_pause(conn->store, 40);
+        toc_my_pause(conn->store, waiting ? 500 : 20);
     }
     return st;
 }

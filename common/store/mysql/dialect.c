@@ -37,7 +37,9 @@ toc_my_dialect_session(const struct toc_my_dialect *dialect,
 }
 
 const char *
-toc_my_dialect_nowait(const struct toc_my_dialect *dialect)
+toc_my_dialect_wait(const struct toc_my_dialect *dialect, bool a_second)
 {
-    return dialect->mariadb ? " NOWAIT " : " ";
+    if (!dialect->mariadb)
+        return " ";
+    return a_second ? " WAIT 1 " : " NOWAIT ";
 }

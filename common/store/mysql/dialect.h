@@ -18,10 +18,11 @@ struct toc_my_dialect toc_my_dialect_of(const char *server_version);
 /* SET statements for a new connection. */
 void toc_my_dialect_session(const struct toc_my_dialect *dialect,
                             struct toc_buf *sql);
-/* Between the table's name of an ALTER TABLE and what it does: give up rather
- * than queue before everybody else. MySQL cannot say it, and waits for
- * lock_wait_timeout. */
-const char *toc_my_dialect_nowait(const struct toc_my_dialect *dialect);
+/* Between the table's name of an ALTER TABLE and what it does: give up at once
+ * rather than queue before everybody else, or after a second. MySQL cannot say
+ * it, and waits for lock_wait_timeout. */
+const char *toc_my_dialect_wait(const struct toc_my_dialect *dialect,
+                                bool a_second);
 /* The server's clock in ms. The session's time zone is UTC: no hour is there
  * twice. */
 #define TOC_MY_NOW "FLOOR(UNIX_TIMESTAMP(NOW(3))*1000)"

@@ -2,7 +2,8 @@
  * Submit: many tasks in one transaction of two packets.
  *
  * Packet 1 takes the shared lock on the marks and inserts the keys; if all of
- * them were free, packet 2 inserts the rows and commits. If not, what the keys
+ * them were free, packet 2 (written beforehand, or several when it is large)
+ * inserts the rows and commits. If not, what the keys
  * hold is read in between and decides.
  *
  * An id is made once and kept: when a COMMIT's outcome is unknown, the repeated
@@ -57,6 +58,8 @@ struct submitting {
     size_t n;
     int64_t now_ms;
     int64_t low_ms[TOC_SHARDS];
+    struct toc_buf *packets; /* what inserts the rows */
+    size_t n_packets, cap_packets;
 };
 
 static uint16_t
@@ -448,53 +451,99 @@ sorted_rows(const struct submitting *s)
     return n;
 }
 
-/* Adds the rows; when a packet is full it is sent and another begun. */
-static enum toc_status
-write_rows(struct toc_my_conn *conn, const struct submitting *s, size_t n,
-           struct toc_error *reterr)
+static struct toc_buf *
+new_packet(struct submitting *s)
 {
-    size_t room = conn->packet_max - 64 * 1024;
-    size_t in_statement = 0;
+    if (s->n_packets == s->cap_packets) {
+        s->cap_packets = s->cap_packets * 2 + 4;
+        s->packets =
+            toc_realloc(s->packets, s->cap_packets * sizeof *s->packets);
+    }
+    s->packets[s->n_packets] = (struct toc_buf){0};
+    return &s->packets[s->n_packets++];
+}
 
+static void
+drop_packets(struct submitting *s)
+{
+    for (size_t i = 0; i < s->n_packets; i++)
+        toc_buf_done(&s->packets[i]);
+    s->n_packets = 0;
+}
+
+/* The statements for the rows to be inserted, in packets that the server
+ * takes. */
+static void
+pack_rows(struct submitting *s, size_t packet_max)
+{
+    size_t room = packet_max - 64 * 1024;
+    size_t n = sorted_rows(s), in_statement = 0;
+    struct toc_buf *sql = NULL;
+
+    drop_packets(s);
     for (size_t i = 0; i < n; i++) {
         const struct toc_task *task = s->entries[s->rows[i].item].item->task;
-        if (conn->sql.len > 0 && conn->sql.len + toc_row_size(task) > room) {
-            enum toc_status st = toc_my_run(conn, reterr);
-            if (st != TOC_OK)
-                return st;
-            toc_my_begin(conn);
+        if (sql == NULL || sql->len + toc_row_size(task) > room) {
+            sql = new_packet(s);
             in_statement = 0;
         }
         if (in_statement++ % TOC_MY_ROWS_MAX == 0) {
-            toc_buf_text(toc_my_next(conn), "INSERT INTO task_info (");
-            toc_row_names(&conn->sql);
-            toc_buf_text(&conn->sql, ") VALUES ");
+            toc_buf_text(sql, sql->len > 0 ? ";\n" : "");
+            toc_buf_text(sql, "INSERT INTO task_info (");
+            toc_row_names(sql);
+            toc_buf_text(sql, ") VALUES ");
         } else {
-            toc_buf_char(&conn->sql, ',');
+            toc_buf_char(sql, ',');
         }
-        toc_row_values(&conn->sql, task);
+        toc_row_values(sql, task);
     }
-    return TOC_OK;
+}
+
+static enum toc_status
+send_packets(struct toc_my_conn *conn, struct submitting *s,
+             struct toc_error *reterr)
+{
+    enum toc_status st = TOC_OK;
+
+    for (size_t i = 0; st == TOC_OK && i < s->n_packets; i++) {
+        struct toc_buf own = conn->sql;
+        toc_my_begin(conn);
+        conn->sql = s->packets[i];
+        if (i + 1 == s->n_packets)
+            toc_my_commit(conn);
+        st = toc_my_run(conn, reterr);
+        s->packets[i] = conn->sql;
+        conn->sql = own;
+    }
+    return st;
+}
+
+static bool
+all_new(const struct submitting *s)
+{
+    for (size_t i = 0; i < s->n; i++)
+        if (s->entries[i].plan != PLAN_NEW)
+            return false;
+    return true;
 }
 
 static enum toc_status
 write_all(struct toc_my_conn *conn, struct submitting *s,
           struct toc_error *reterr)
 {
-    size_t n = sorted_rows(s);
-    enum toc_status st;
+    enum toc_status st = TOC_OK;
 
     toc_my_begin(conn);
-    if (n == 0) {
-        toc_my_add(conn, "ROLLBACK");
-        return toc_my_run(conn, reterr);
+    if (!all_new(s)) {
+        pack_rows(s, conn->packet_max);
+        write_takeovers(conn, s);
     }
-    write_takeovers(conn, s);
-    st = write_rows(conn, s, n, reterr);
-    if (st != TOC_OK)
-        return st;
-    toc_my_commit(conn);
-    st = toc_my_run(conn, reterr);
+    if (s->n_packets == 0)
+        toc_my_add(conn, "ROLLBACK");
+    if (conn->sql.len > 0)
+        st = toc_my_run(conn, reterr);
+    if (st == TOC_OK)
+        st = send_packets(conn, s, reterr);
     for (size_t i = 0; st == TOC_OK && i < s->n; i++)
         if (s->entries[i].plan != PLAN_DECIDED)
             s->entries[i].item->result = s->entries[i].sent_result;
@@ -509,6 +558,8 @@ submit_body(struct toc_my_conn *conn, void *arg, struct toc_error *reterr)
 
     for (size_t i = 0; i < s->n; i++)
         place(&s->entries[i], s->now_ms);
+    /* Before anything is locked: megabytes of hex take their time. */
+    pack_rows(s, conn->packet_max);
     toc_my_begin(conn);
     toc_my_add(conn, "START TRANSACTION");
     lock_marks(conn, s);
@@ -635,6 +686,8 @@ toc_my_submit(void *self, struct toc_submit **items, size_t n, int64_t now_ms,
             round[i].floor_ms = INT64_MIN;
         }
         st = toc_my_transact(self, submit_body, s, now_ms, reterr);
+        drop_packets(s);
+        toc_free(s->packets);
         if (st != TOC_OK)
             return st;
         settle_round(all, n, round, picked);

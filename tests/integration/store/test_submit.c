@@ -5,7 +5,7 @@
  */
 #include "tests/integration/store/fixture.h"
 
-START_TEST(migrates_twice_and_at_once)
+START_TEST(migrates_again)
 {
     struct toc_store_mysql *other = open_store(fx.url, 2);
 
@@ -17,6 +17,40 @@ START_TEST(migrates_twice_and_at_once)
                          "WHERE TABLE_SCHEMA=DATABASE() AND "
                          "TABLE_NAME='task_info'"),
                      37);
+}
+END_TEST
+
+struct migrator {
+    struct toc_thread thread;
+    enum toc_status st;
+    struct toc_error error;
+};
+
+static void
+migrate(void *arg)
+{
+    struct migrator *m = arg;
+    struct toc_store_mysql *store = open_store(fx.url, 1);
+
+    m->st = toc_store_mysql_migrate(store, &m->error);
+    toc_store_mysql_close(store);
+}
+
+/* Six processes start on an empty database. */
+START_TEST(migrates_an_empty_database_at_once)
+{
+    struct migrator migrators[6];
+
+    raw("DROP DATABASE %s; CREATE DATABASE %s; USE %s", fx.db, fx.db, fx.db);
+    for (int i = 0; i < 6; i++)
+        toc_thread_start(&migrators[i].thread, "migrate", migrate,
+                         &migrators[i]);
+    for (int i = 0; i < 6; i++) {
+        toc_thread_join(&migrators[i].thread);
+        ck_assert_msg(migrators[i].st == TOC_OK, "%s", migrators[i].error.msg);
+    }
+    ck_assert_int_eq(raw("SELECT COUNT(*) FROM schema_version"), 2);
+    (void)stored_task("a", now_ms() + 1000);
 }
 END_TEST
 
@@ -503,8 +537,9 @@ START_TEST(clock_of_the_database)
 }
 END_TEST
 
-STORE_TESTS("store_submit", 120, migrates_twice_and_at_once,
-            refuses_a_newer_schema, stores_what_was_given, payloads_of_any_size,
+STORE_TESTS("store_submit", 120, migrates_again,
+            migrates_an_empty_database_at_once, refuses_a_newer_schema,
+            stores_what_was_given, payloads_of_any_size,
             batch_beyond_the_packet, due_times_of_all_ages,
             due_around_the_last_day, day_not_made_yet, same_key_again,
             replace_a_waiting_task, replace_a_task_in_call, key_window,
