@@ -183,6 +183,16 @@ open_session(struct toc_coord_etcd *coord, struct teller to,
     return TOC_OK;
 }
 
+static void
+report_loss(struct toc_coord_etcd *coord, struct teller to)
+{
+    if (!toc_etcd_session_take_loss(&coord->session, &coord->old_lease))
+        return;
+    coord->in_sync = false;
+    toc_etcd_watch_close(&coord->watch);
+    tell_kind(coord, to, TOC_COORD_SESSION_LOST);
+}
+
 /* Sees to it that there is a session. */
 static enum toc_status
 step_session(struct toc_coord_etcd *coord, struct teller to,
@@ -190,13 +200,10 @@ step_session(struct toc_coord_etcd *coord, struct teller to,
 {
     if (!coord->member || coord->left)
         return TOC_OK;
-    if (toc_etcd_session_take_loss(&coord->session, &coord->old_lease)) {
-        coord->in_sync = false;
-        toc_etcd_watch_close(&coord->watch);
-        tell_kind(coord, to, TOC_COORD_SESSION_LOST);
-    }
+    report_loss(coord, to);
     if (toc_etcd_session_lease(&coord->session) != 0 || !may_try(coord))
         return TOC_OK;
+    report_loss(coord, to); /* its deadline may have passed just now */
     enum toc_status st = open_session(coord, to, reterr);
     return st == TOC_OK ? st : back_off(coord, st);
 }

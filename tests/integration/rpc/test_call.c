@@ -103,7 +103,6 @@ START_TEST(deadline_while_the_handler_keeps_the_call)
     ask_expect(&ask, TOC_DEADLINE);
     ck_assert(!ask.result.not_sent);
     ck_assert(toc_eventually(desk_gone, call));
-    ck_assert_int_ge(toc_clock_mono(toc_clock_os()).ns, request.deadline.ns);
     desk_answer(call, "nobody hears this");
     ask_end(&ask);
     toc_buf_done(&bytes);
