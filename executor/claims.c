@@ -81,7 +81,7 @@ static void
 put_back(struct exec_core *core, struct exec_item *item)
 {
     exec_targets_leave(&core->targets, item);
-    if (item->refs == NULL)
+    if (exec_item_is_orphan(item))
         exec_core_drop(core, item); /* its partition went meanwhile */
     else
         exec_waiting_again(&core->waiting, item);

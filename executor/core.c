@@ -70,7 +70,10 @@ add_item(struct exec_core *core, struct exec_item *item,
         exec_waiting_add(&core->waiting, item);
         return;
     }
-    exec_item_add_ref(equal, message);
+    if (equal->kept)
+        exec_offsets_decide(&core->offsets, message);
+    else
+        exec_item_add_ref(equal, message);
     exec_item_free(item);
     atomic_fetch_sub(&core->hints, 1);
     EXEC_COUNT(core->options.counters, merged, 1);
@@ -97,10 +100,25 @@ on_delivery(struct exec_core *core, struct exec_delivery *delivery)
     toc_free(delivery);
 }
 
+/* Offsets do not wait for a target. Should we end before its turn comes, the
+ * sweep finds the row, because the offset has passed. */
+static void
+keep_overdue(struct exec_core *core, int64_t now_ns)
+{
+    struct exec_item *item;
+
+    while ((item = exec_targets_overdue(&core->targets, now_ns)) != NULL) {
+        item->kept = true;
+        exec_item_decide(item, &core->offsets);
+        EXEC_COUNT(core->options.counters, kept, 1);
+    }
+}
+
 /* ---- partitions ------------------------------------------------------ */
 
 /* Hints that only this partition brought are somebody else's now. One that is
- * being claimed, or that another partition brought too, stays. */
+ * being claimed, or that another partition brought too, stays; so does one that
+ * is decided and waits for its target. */
 static void
 drop_hints_of(struct exec_core *core, const struct exec_partition *partition)
 {
@@ -110,7 +128,7 @@ drop_hints_of(struct exec_core *core, const struct exec_partition *partition)
         struct exec_item *next = exec_waiting_next(&core->waiting, item);
 
         exec_item_drop_refs(item, partition);
-        if (item->refs == NULL && item->state != EXEC_ITEM_CLAIMING)
+        if (exec_item_is_orphan(item) && item->state != EXEC_ITEM_CLAIMING)
             exec_core_drop(core, item);
         item = next;
     }
@@ -285,6 +303,8 @@ exec_core_step(struct exec_core *core)
     atomic_store(&core->stepped_ns, now_ns);
     take_events(core);
     wake_ns = work(core, now_ns);
+    keep_overdue(core, now_ns);
+    wake_ns = sooner(wake_ns, exec_targets_overdue_ns(&core->targets));
     exec_offsets_take_marks(&core->offsets, put_mark, core);
     atomic_store(&core->messages, core->offsets.messages);
     return slots_came(core) ? now_ns : wake_ns;

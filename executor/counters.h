@@ -13,6 +13,7 @@
     X(hints, "hints received")                                 \
     X(far, "hints dropped, due too far ahead")                 \
     X(merged, "hints equal to one that waited")                \
+    X(kept, "hints decided while their target was full")       \
     X(crowded, "hints dropped, their target's queue was full") \
     X(dropped, "hints dropped, the database refuses them")     \
     X(claims, "claim transactions")                            \

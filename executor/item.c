@@ -69,6 +69,7 @@ exec_item_new(const struct toc_hint *hint, struct toc_arena *scratch)
     keep(&item->task.payload, &end);
     keep(&item->target, &end);
     toc_list_init(&item->link);
+    toc_list_init(&item->overdue);
     return item;
 }
 
@@ -93,6 +94,7 @@ exec_item_add_ref(struct exec_item *item, struct exec_message *message)
 {
     struct exec_ref *ref = TOC_NEW(struct exec_ref);
 
+    TOC_ASSERT(!item->kept);
     ref->message = message;
     ref->next = item->refs;
     item->refs = ref;
@@ -108,6 +110,12 @@ exec_item_decide(struct exec_item *item, struct exec_offsets *offsets)
         exec_offsets_decide(offsets, ref->message);
         toc_free(ref);
     }
+}
+
+bool
+exec_item_is_orphan(const struct exec_item *item)
+{
+    return item->refs == NULL && !item->kept;
 }
 
 void

@@ -37,9 +37,11 @@ enum exec_item_state {
 struct exec_item {
     struct toc_heap_node node;
     struct toc_hnode hnode;
-    struct toc_link link; /* in its target's queue */
+    struct toc_link link;    /* in its target's queue */
+    struct toc_link overdue; /* among the undecided of all queues */
     enum exec_item_state state;
     struct exec_ref *refs;
+    bool kept; /* decided while it waited for its target: needs no message */
 
     /* What the hint says. */
     struct toc_task task;
@@ -56,6 +58,7 @@ struct exec_item {
     unsigned early;         /* times the database's clock refused it */
     bool alone;             /* a claim with others failed: claim it alone */
     struct exec_target *to; /* while queued or claiming */
+    int64_t queued_ns;      /* since when it is queued */
     bool slot_held;         /* while claiming: a call slot is kept for it */
 };
 
@@ -66,10 +69,14 @@ void exec_item_free(struct exec_item *item); /* refs must be gone */
 
 enum toc_priority exec_item_priority(const struct exec_item *item);
 
-/* The message carries the hint (too). */
+/* The message carries the hint (too). Not for one that is kept: its messages
+ * are decided as they come. */
 void exec_item_add_ref(struct exec_item *item, struct exec_message *message);
 /* The hint is decided: tells all its messages. */
 void exec_item_decide(struct exec_item *item, struct exec_offsets *offsets);
+/* No message carries it any more, and it was not kept: its tasks' next hints
+ * are somebody else's. */
+bool exec_item_is_orphan(const struct exec_item *item);
 /* Forgets messages of the partition, undecided. */
 void exec_item_drop_refs(struct exec_item *item,
                          const struct exec_partition *partition);

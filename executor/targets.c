@@ -3,13 +3,18 @@
 #include "common/base/alloc.h"
 #include "common/base/assert.h"
 #include "common/base/hash.h"
+#include "common/clock/clock.h"
 
 #include <string.h>
 
 #define NS_PER_S INT64_C(1000000000)
 #define SLOW_S 60
 #define CROWDED_NS_MIN (2 * NS_PER_S) /* before that nobody is called slow */
-#define SCARCE_SHARE 8 /* a slow target's part of the room that is left */
+/* A target's part of the room that is left: k busy targets together fill at
+ * most k / (k + 4) of the memory. */
+#define BUSY_SHARE 4
+#define SLOW_SHARE 8
+#define KEEP_MS 1000
 
 void
 exec_targets_init(struct exec_targets *targets, size_t calls_max,
@@ -19,6 +24,7 @@ exec_targets_init(struct exec_targets *targets, size_t calls_max,
                                      .target_max = target_max,
                                      .queue_max = queue_max};
     toc_list_init(&targets->crowded);
+    toc_list_init(&targets->undecided);
 }
 
 void
@@ -164,6 +170,7 @@ unqueue(struct exec_targets *targets, struct exec_item *item)
     struct exec_target *target = item->to;
 
     toc_list_remove(&item->link);
+    toc_list_remove(&item->overdue);
     TOC_ASSERT(target->queued > 0 && targets->queued > 0);
     target->queued--;
     targets->queued--;
@@ -193,8 +200,10 @@ static bool
 is_too_long(const struct exec_targets *targets,
             const struct exec_target *target, size_t room, int64_t now_ns)
 {
-    size_t max = room / SCARCE_SHARE;
+    size_t max = room / SLOW_SHARE;
 
+    if (target->queued > room / BUSY_SHARE)
+        return true;
     if (max > targets->queue_max)
         max = targets->queue_max;
     return target->queued > max && is_slow(target, now_ns);
@@ -213,6 +222,9 @@ exec_targets_queue(struct exec_targets *targets, struct exec_item *item,
     }
     toc_list_push(&target->queue[exec_item_priority(item)], &item->link);
     item->state = EXEC_ITEM_QUEUED;
+    item->queued_ns = now_ns;
+    if (!item->kept)
+        toc_list_push(&targets->undecided, &item->overdue);
     target->queued++;
     targets->queued++;
     if (is_too_long(targets, target, room, now_ns)) {
@@ -220,6 +232,25 @@ exec_targets_queue(struct exec_targets *targets, struct exec_item *item,
         exec_targets_leave(targets, gone);
     }
     return gone;
+}
+
+struct exec_item *
+exec_targets_overdue(struct exec_targets *targets, int64_t now_ns)
+{
+    if (exec_targets_overdue_ns(targets) > now_ns)
+        return NULL;
+    return toc_container_of(toc_list_pop(&targets->undecided), struct exec_item,
+                            overdue);
+}
+
+int64_t
+exec_targets_overdue_ns(const struct exec_targets *targets)
+{
+    if (toc_list_empty(&targets->undecided))
+        return INT64_MAX;
+    return toc_container_of(targets->undecided.next, struct exec_item, overdue)
+               ->queued_ns +
+           KEEP_MS * TOC_NS_PER_MS;
 }
 
 struct exec_item *

@@ -9,13 +9,14 @@
  * a target gets up to half of them.
  *
  * Hints of a full target wait in a queue of their own, most urgent priority
- * first. A target that is merely busy may fill the memory there is for hints:
- * the lanes then fetch no more, and the schedulers hold back. One that is slow
- * must not, because others would wait for it: beyond queue_max (less when
- * memory is scarce) the newest of its least urgent hints is dropped. It counts
- * as decided, and the sweep hints its task again. That costs time, never a
- * call; to give a row back is not needed, it was not claimed. Slow is whose
- * queue would take over SLOW_S to work off.
+ * first. Nobody else may wait for them. So one that has waited for KEEP_MS is
+ * due to be decided (exec_targets_overdue): the offsets of its messages pass
+ * while it stays in the queue. And queues are bounded: a busy target's by a
+ * share of the memory that is left (the same dynamic threshold), a slow one's
+ * by queue_max and a smaller share. Beyond, the newest of its least urgent
+ * hints is dropped. It counts as decided, and the sweep hints its task again.
+ * That costs time, never a call; to give a row back is not needed, it was not
+ * claimed. Slow is whose queue would take over SLOW_S to work off.
  *
  * Ownership: targets exist while a hint or a call refers to them. Threads:
  * core.
@@ -46,6 +47,7 @@ struct exec_target {
 struct exec_targets {
     struct toc_hmap known;
     struct toc_link crowded;
+    struct toc_link undecided; /* queued hints, the longest there first */
     size_t calls_max, target_max, queue_max;
     size_t in_flight;
     size_t queued;
@@ -72,6 +74,12 @@ struct exec_item *exec_targets_queue(struct exec_targets *targets,
  * turns. NULL: none. */
 struct exec_item *exec_targets_pop(struct exec_targets *targets,
                                    enum toc_priority priority);
+/* A queued, undecided hint that has waited for long; it stays in its queue, and
+ * is told once. NULL: none. */
+struct exec_item *exec_targets_overdue(struct exec_targets *targets,
+                                       int64_t now_ns);
+/* When the next one is overdue; INT64_MAX: none waits. */
+int64_t exec_targets_overdue_ns(const struct exec_targets *targets);
 /* The hint leaves its queue, or gives its slot back, and its target. */
 void exec_targets_leave(struct exec_targets *targets, struct exec_item *item);
 

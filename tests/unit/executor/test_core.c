@@ -350,6 +350,86 @@ START_TEST(a_full_queue_drops_the_least_urgent)
 }
 END_TEST
 
+/* What waits for a target holds no offset for longer than a second, stays in
+ * line, also when its partition goes, and takes in what is hinted again. */
+START_TEST(offsets_do_not_wait_for_a_target)
+{
+    struct exec_core_options options = rig_options();
+    struct rig *rig;
+    struct toc_task *first, *second;
+
+    options.target_calls_max = 1;
+    rig = rig_new(options);
+    first = task_in(rig, 1);
+    second = task_in(rig, 2);
+    hint_one(rig, first, 0);
+    hint_one(rig, second, 0);
+    rig_run(rig, 500);
+    ck_assert_int_eq(rig->bus.marks[NORMAL][0], 1); /* it may come soon */
+    rig_run(rig, 510);
+    ck_assert_int_eq(rig->bus.marks[NORMAL][0], 2);
+    ck_assert_uint_eq(rig_count(&rig->counters.kept), 1);
+    hint_one(rig, second, 1); /* the sweep's */
+    hint_one(rig, second, 1);
+    rig_run(rig, 1);
+    ck_assert_int_eq(rig->bus.marks[NORMAL][1], 2);
+    ck_assert_uint_eq(atomic_load(&rig->core.hints), 1);
+    exec_lane_rebalance(&rig->lane, TOC_BUS_REVOKED, NORMAL, 0, false);
+    exec_lane_rebalance(&rig->lane, TOC_BUS_REVOKED, NORMAL, 1, false);
+    rig_run(rig, 1);
+    fake_answer(&rig->invoke, 0, (struct toc_answer){.kind = TOC_ANSWER_DONE});
+    rig_run(rig, 1);
+    ck_assert_uint_eq(rig->invoke.n, 2);
+    ck_assert_int_eq(second->state, TOC_STATE_EXECUTING);
+    rig_free(rig);
+}
+END_TEST
+
+/* A claim that the clock puts off, or that fails, keeps a decided hint too. */
+START_TEST(a_decided_hint_is_claimed_until_it_is_settled)
+{
+    struct exec_core_options options = rig_options();
+    struct rig *rig;
+    struct toc_task *second;
+
+    options.target_calls_max = 1;
+    rig = rig_new(options);
+    hint_one(rig, task_in(rig, 1), 0);
+    second = task_in(rig, 2);
+    hint_one(rig, second, 0);
+    rig_run(rig, 1500);
+    rig->store.behind_ms = 2000;
+    rig->store.fail_claims = 40;
+    rig->store.fail_as = TOC_UNAVAILABLE;
+    fake_answer(&rig->invoke, 0, (struct toc_answer){.kind = TOC_ANSWER_DONE});
+    rig_run(rig, 60000);
+    ck_assert_uint_eq(rig->store.fail_claims, 0);
+    ck_assert_uint_eq(rig->invoke.n, 2);
+    rig_free(rig);
+}
+END_TEST
+
+/* One target that is busy leaves memory to the others. */
+START_TEST(a_busy_target_has_its_share_of_the_memory)
+{
+    struct rig *rig = rig_new(rig_options()); /* 1000 hints */
+
+    for (int i = 0; i < 600; i++) {
+        hint_one(rig, task_in(rig, 1), 0);
+        if (i % 50 == 0)
+            rig_run(rig, 1);
+    }
+    rig_run(rig, 10);
+    ck_assert_uint_le(atomic_load(&rig->core.hints), 200);
+    ck_assert_uint_ge(atomic_load(&rig->core.hints), 190);
+    ck_assert_uint_eq(rig_count(&rig->counters.crowded) +
+                          atomic_load(&rig->core.hints) + rig->invoke.n,
+                      600);
+    ck_assert(!rig->bus.paused[2]);
+    rig_free(rig);
+}
+END_TEST
+
 START_TEST(fires_of_a_batch_target_share_calls)
 {
     struct rig *rig = rig_new(rig_options());
@@ -593,6 +673,9 @@ TOC_CHECK_MAIN(
     one_bad_claim_does_not_stop_the_others,
     payload_that_is_not_in_the_hint_is_read, a_hanging_target_delays_nobody,
     many_hanging_targets_leave_slots, a_full_queue_drops_the_least_urgent,
+    offsets_do_not_wait_for_a_target,
+    a_decided_hint_is_claimed_until_it_is_settled,
+    a_busy_target_has_its_share_of_the_memory,
     fires_of_a_batch_target_share_calls,
     different_timeouts_get_locks_of_their_own,
     revoked_hints_are_dropped_and_calls_go_on,
