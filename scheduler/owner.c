@@ -129,14 +129,24 @@ forget_all(struct sched_owner *owner, int64_t now_ns)
     }
 }
 
+/* A key that is ours though we do not hold the shard: its claim's answer was
+ * lost, a release failed, or a late word of the key's past made us drop it.
+ * To claim it again tells whether it stands under our session. */
 static void
-shard_owned(struct sched_owner *owner, const struct toc_owner *event)
+shard_owned(struct sched_owner *owner, const struct toc_owner *event,
+            int64_t now_ns)
 {
+    uint16_t shard = event->shard;
+    enum sched_hold *hold = &owner->hold[shard];
     bool ours = toc_str_eq(event->node, toc_str_of(owner->self));
 
-    owner->taken[event->shard] = true;
-    if (!ours && owner->hold[event->shard] != SCHED_HOLD_NONE)
-        owner->hold[event->shard] = SCHED_HOLD_LOST;
+    owner->taken[shard] = true;
+    if (!ours && *hold != SCHED_HOLD_NONE) {
+        *hold = SCHED_HOLD_LOST;
+    } else if (ours && (*hold == SCHED_HOLD_NONE || *hold == SCHED_HOLD_LOST)) {
+        owner->taken[shard] = false;
+        owner->free_ns[shard] = now_ns;
+    }
 }
 
 static void
@@ -161,7 +171,7 @@ sched_owner_event(struct sched_owner *owner,
         break;
     case TOC_COORD_OWNED:
         if (event->owner.shard < TOC_SHARDS)
-            shard_owned(owner, &event->owner);
+            shard_owned(owner, &event->owner, now_ns);
         break;
     case TOC_COORD_FREED:
         if (event->owner.shard < TOC_SHARDS)

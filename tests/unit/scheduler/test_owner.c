@@ -21,7 +21,9 @@ static struct node {
     bool mine[TOC_SHARDS]; /* what it thinks its own */
     size_t taken, released;
 } nodes[NODES];
-static int keys[TOC_SHARDS]; /* the owner, -1: none */
+static int keys[TOC_SHARDS];   /* the owner, -1: none */
+static bool stale[TOC_SHARDS]; /* the key stands under an older session */
+static enum { ANSWERED, LOST, HALF } answers; /* of claims */
 static int64_t now_ns;
 
 static void
@@ -92,18 +94,22 @@ static void
 carry_out(int who, const struct sched_owner_action *action)
 {
     struct node *node = &nodes[who];
-    bool won[TOC_SHARDS] = {false};
+    bool won[TOC_SHARDS] = {false}, created[TOC_SHARDS] = {false};
 
     for (size_t i = 0; i < action->n; i++) {
         uint16_t s = action->shards[i];
         if (action->kind == SCHED_OWNER_ACQUIRE) {
-            won[i] = keys[s] < 0 || keys[s] == who;
-            if (won[i]) {
+            if (answers == HALF && i >= action->n / 2)
+                continue;
+            won[i] = keys[s] < 0 || (keys[s] == who && !stale[s]);
+            if (won[i] && keys[s] < 0)
+                created[i] = true;
+            if (won[i])
                 keys[s] = who;
-                node->mine[s] = true;
-                node->taken++;
-                tell_all(TOC_COORD_OWNED, who, s);
-            }
+            if (answers != ANSWERED)
+                won[i] = false;
+            node->mine[s] = node->mine[s] || won[i];
+            node->taken += won[i];
         } else if (action->kind == SCHED_OWNER_DROP) {
             node->mine[s] = false;
         } else if (action->kind == SCHED_OWNER_RELEASE) {
@@ -120,6 +126,10 @@ carry_out(int who, const struct sched_owner_action *action)
                              now_ns);
     if (action->kind == SCHED_OWNER_RELEASE)
         sched_owner_released(&node->owner, action->shards, action->n, now_ns);
+    /* Events come with the next poll, after the answer. */
+    for (size_t i = 0; i < action->n; i++)
+        if (created[i])
+            tell_all(TOC_COORD_OWNED, who, action->shards[i]);
 }
 
 static void
@@ -154,6 +164,8 @@ set_up(void)
     memset(nodes, 0, sizeof nodes);
     for (int s = 0; s < TOC_SHARDS; s++)
         keys[s] = -1;
+    memset(stale, 0, sizeof stale);
+    answers = ANSWERED;
     now_ns = 1000 * MS;
 }
 
@@ -273,16 +285,61 @@ START_TEST(keys_of_a_process_before_under_our_name_are_not_ours)
 {
     set_up();
     for (int s = 0; s < TOC_SHARDS; s++)
-        keys[s] = 0; /* under a lease that still lives */
+        keys[s] = 0, stale[s] = true; /* under a lease that still lives */
     join(0);
     run(1500);
     for (int s = 0; s < TOC_SHARDS; s++)
         ck_assert(!nodes[0].mine[s]);
     for (int s = 0; s < TOC_SHARDS; s++) {
         keys[s] = -1;
+        stale[s] = false;
         tell_all(TOC_COORD_FREED, -1, s);
     }
     run(100);
+    ck_assert_uint_eq(count(0), TOC_SHARDS);
+}
+END_TEST
+
+START_TEST(a_claim_whose_answer_was_lost_is_made_again)
+{
+    set_up();
+    answers = LOST;
+    join(0);
+    run(50); /* once; the events come after it */
+    ck_assert(keys[0] == 0 && keys[TOC_SHARDS - 1] == 0);
+    answers = ANSWERED;
+    run(2000);
+    ck_assert_uint_eq(count(0), TOC_SHARDS);
+}
+END_TEST
+
+START_TEST(a_claim_that_half_took_effect_is_made_again)
+{
+    set_up();
+    answers = HALF;
+    join(0);
+    run(50);
+    ck_assert(keys[0] == 0);
+    answers = ANSWERED;
+    run(2000);
+    ck_assert_uint_eq(count(0), TOC_SHARDS);
+}
+END_TEST
+
+START_TEST(late_words_of_a_keys_past_lose_nothing)
+{
+    set_up();
+    join(0);
+    run(100);
+    /* The claim was won before the watch told who had owned it until then. */
+    tell(&nodes[0], TOC_COORD_OWNED, 1, 7);
+    tell(&nodes[0], TOC_COORD_FREED, -1, 7);
+    tell(&nodes[0], TOC_COORD_OWNED, 0, 7);
+    run(2000);
+    ck_assert_uint_eq(count(0), TOC_SHARDS);
+    tell(&nodes[0], TOC_COORD_FREED, -1, 9);
+    tell(&nodes[0], TOC_COORD_OWNED, 0, 9);
+    run(2000);
     ck_assert_uint_eq(count(0), TOC_SHARDS);
 }
 END_TEST
@@ -318,4 +375,7 @@ TOC_CHECK_MAIN("owner", the_first_takes_all_at_once,
                wiped_keys_are_claimed_anew,
                a_shard_that_another_owns_is_given_up,
                keys_of_a_process_before_under_our_name_are_not_ours,
+               a_claim_whose_answer_was_lost_is_made_again,
+               a_claim_that_half_took_effect_is_made_again,
+               late_words_of_a_keys_past_lose_nothing,
                coming_and_going_ends_with_one_owner_each)
