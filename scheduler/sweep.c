@@ -16,6 +16,7 @@
 #define TAKEOVER_RETRIES 40
 #define FREED_AGAIN_MS 100
 #define BUS_TIMEOUT_MS 2000
+#define BUS_AGAIN_NS (INT64_C(2500) * TOC_NS_PER_MS)
 #define COMMITTED_NS (INT64_C(1000) * TOC_NS_PER_MS)
 #define ALL_NS (60 * MINUTE_NS) /* the marks of idle shards rise too */
 #define MINUTE_NS (INT64_C(60000) * TOC_NS_PER_MS)
@@ -131,6 +132,25 @@ forget_rows(struct sched_sweep *sweep)
 /* ---- hinting again
  * -------------------------------------------------------------- */
 
+/* A bus that does not answer costs a timeout now and then, not one a row: what
+ * depends on it stays undecided, locks are freed all the same. */
+static bool
+bus_answers(struct sched_sweep *sweep)
+{
+    return mono_ns(sweep) >= sweep->bus_again_ns;
+}
+
+static bool
+bus_failed(struct sched_sweep *sweep, const char *what,
+           const struct toc_error *err)
+{
+    TOC_LOG(DEBUG, "sweep.bus_silent",
+            F_MSG("the bus does not tell offsets; hints wait"),
+            F_STR("asked", what), F_ERR(err));
+    sweep->bus_again_ns = mono_ns(sweep) + BUS_AGAIN_NS;
+    return false;
+}
+
 /* What the executors have committed in the row's lane; false: not to be known
  * now, so nothing is done. */
 static bool
@@ -144,13 +164,12 @@ committed_of(struct sched_sweep *sweep, uint16_t slice, int64_t *ret)
 
     if (*read_ns == 0 || mono_ns(sweep) - *read_ns > COMMITTED_NS) {
         *read_ns = 0;
+        if (!bus_answers(sweep))
+            return false;
         if (toc_bus_committed(sweep->opt.bus, sweep->opt.group,
                               sweep->opt.topics[priority], partitions,
-                              BUS_TIMEOUT_MS, first, &err) != TOC_OK) {
-            TOC_LOG(DEBUG, "sweep.committed_unknown",
-                    F_MSG("committed offsets cannot be read"), F_ERR(&err));
-            return false;
-        }
+                              BUS_TIMEOUT_MS, first, &err) != TOC_OK)
+            return bus_failed(sweep, "committed", &err);
         sched_marks_set_committed(sweep->opt.marks, priority, first);
         *read_ns = mono_ns(sweep);
     }
@@ -164,13 +183,15 @@ end_of(struct sched_sweep *sweep, uint16_t slice, int64_t *ret_end)
     struct toc_error err = {0};
     int64_t *end = &sweep->ends[sched_marks_lane(sweep->opt.marks, slice)];
 
+    if (*end < 0 && !bus_answers(sweep))
+        return false;
     if (*end < 0 &&
         toc_bus_end_offset(
             sweep->opt.bus, sweep->opt.topics[toc_slice_priority(slice)],
             sched_marks_partition(sweep->opt.marks, toc_slice_shard(slice)),
             BUS_TIMEOUT_MS, end, &err) != TOC_OK) {
         *end = -1;
-        return false;
+        return bus_failed(sweep, "end", &err);
     }
     *ret_end = *end;
     return true;

@@ -77,6 +77,7 @@ struct sched_sweep {
     int64_t committed_ns[TOC_PRIORITIES]; /* when read; 0: not */
     int64_t *committed;                   /* by lane */
     int64_t *ends;                        /* by lane; -1: not read */
+    int64_t bus_again_ns; /* it failed: not asked again before */
     bool failing;
 };
 

@@ -385,8 +385,8 @@ struct fake_bus {
     size_t bytes_max; /* larger messages are refused for good; 0: none */
     int64_t ends[3][FAKE_PARTITIONS];
     int64_t committed[3][FAKE_PARTITIONS];
-    bool committed_fails;
-    unsigned committed_asked;
+    bool committed_fails, ends_fail;
+    unsigned committed_asked, ends_asked;
 };
 
 static inline size_t
@@ -449,7 +449,9 @@ fake_end_offset(void *self, const char *topic, int32_t partition,
     struct fake_bus *bus = self;
 
     (void)timeout_ms;
-    (void)reterr;
+    bus->ends_asked++;
+    if (bus->ends_fail)
+        return toc_error_set(reterr, TOC_UNAVAILABLE, "fake", 1, "no");
     *ret_offset = bus->ends[fake_topic(topic)][partition];
     return TOC_OK;
 }

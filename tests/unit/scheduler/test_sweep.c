@@ -207,6 +207,31 @@ START_TEST(failures_begin_anew)
 }
 END_TEST
 
+START_TEST(a_silent_bus_is_not_asked_for_every_row)
+{
+    struct toc_task *task;
+
+    rig_set_up();
+    rig.bus->committed_fails = rig.bus->ends_fail = true;
+    for (int i = 0; i < 1000; i++)
+        fake_row(rig.store, (uint16_t)(i % 10), TOC_PRIORITY_NORMAL,
+                 rig_now() - 5000 - i);
+    task = fake_row(rig.store, 2, TOC_PRIORITY_NORMAL, rig_now() - 60000);
+    task->state = TOC_STATE_EXECUTING;
+    task->lock_until_ms = rig_now() - 1;
+    rig_own(0, 9);
+    rig_run(10);
+    ck_assert_int_eq(task->state, TOC_STATE_RETRY);
+    ck_assert_uint_le(rig.bus->committed_asked + rig.bus->ends_asked, 1);
+    rig_run(20000);
+    ck_assert_uint_le(rig.bus->committed_asked + rig.bus->ends_asked, 9);
+    rig.bus->committed_fails = rig.bus->ends_fail = false;
+    rig_run(8000);
+    ck_assert_uint_eq(fake_bus_hints(rig.bus, 0), 1001);
+    rig_tear_down();
+}
+END_TEST
+
 START_TEST(a_large_backlog_is_swept_in_pieces)
 {
     rig_set_up_with(100000, 1000000);
@@ -231,4 +256,5 @@ TOC_CHECK_MAIN("sweep", a_lost_hint_is_sent_again_and_only_then,
                a_cold_start_fires_the_past_at_once,
                a_shard_taken_during_a_backlog_is_seen_to,
                the_mark_rises_and_stragglers_are_kept, little_work_when_idle,
-               failures_begin_anew, a_large_backlog_is_swept_in_pieces)
+               failures_begin_anew, a_silent_bus_is_not_asked_for_every_row,
+               a_large_backlog_is_swept_in_pieces)
