@@ -174,7 +174,9 @@ toc_my_make_days_op(void *self, int64_t now_ms, struct toc_error *reterr)
  * ------------------------------------------------------------------ */
 
 /* Days that end before this may go: every shard's marks have passed it, no
- * straggler is in it, retention is over. */
+ * unfinished straggler is in it, retention is over. The table of stragglers
+ * alone does not say it: an ended one stays there until its shard is looked at
+ * again. */
 static enum toc_status
 read_limit(struct toc_my_conn *conn, int64_t kept_from_ms, int64_t *ret_limit,
            struct toc_error *reterr)
@@ -185,7 +187,11 @@ read_limit(struct toc_my_conn *conn, int64_t kept_from_ms, int64_t *ret_limit,
     toc_buf_text(toc_my_begin(conn),
                  "SELECT IF(COUNT(*)=256,MIN(LEAST(low_ms,keygc_ms)),0) "
                  "FROM shard_owner");
-    toc_my_add(conn, "SELECT MIN(slot_ms) FROM straggler");
+    toc_buf_printf(toc_my_next(conn),
+                   "SELECT MIN(k.slot_ms) FROM straggler k STRAIGHT_JOIN "
+                   "task_info t ON t.slice=k.slice AND t.slot_ms=k.slot_ms AND "
+                   "t.task_id=k.task_id WHERE t.status<%d",
+                   TOC_STATE_ENDED);
     st = toc_my_run(conn, reterr);
     if (st != TOC_OK)
         return st;
