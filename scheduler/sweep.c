@@ -18,7 +18,9 @@
 #define BUS_TIMEOUT_MS 2000
 #define BUS_AGAIN_NS (INT64_C(2500) * TOC_NS_PER_MS)
 #define COMMITTED_NS (INT64_C(1000) * TOC_NS_PER_MS)
-#define ALL_NS (60 * MINUTE_NS) /* the marks of idle shards rise too */
+#define OLD_LOW_MS (15 * 60000) /* older marks rise, of idle shards too */
+#define STEP_MS 1000            /* of the first chunk: it may be a backlog */
+#define STEP_MAX_MS OLD_LOW_MS
 #define MINUTE_NS (INT64_C(60000) * TOC_NS_PER_MS)
 
 void
@@ -31,6 +33,7 @@ sched_sweep_init(struct sched_sweep *sweep,
     sweep->waiting = TOC_NEW_ARRAY(struct toc_task, SCHED_CHUNK_ROWS);
     sweep->committed = TOC_NEW_ARRAY(int64_t, sched_marks_lanes(opt->marks));
     sweep->ends = TOC_NEW_ARRAY(int64_t, sched_marks_lanes(opt->marks));
+    sched_walk_start(&sweep->walk, 0, STEP_MS, STEP_MAX_MS, 0);
 }
 
 void
@@ -303,26 +306,38 @@ idle(struct sched_sweep *sweep)
     return sweep->next_ns;
 }
 
+/* The earliest mark of the pass; a shard whose mark is old has it raised at the
+ * end of the pass, so that passes are short when all is idle. */
+static int64_t
+earliest_low(struct sched_sweep *sweep, const struct toc_shard_row *rows,
+             size_t n)
+{
+    int64_t low_ms = sweep->end_ms;
+
+    for (size_t i = 0; i < n; i++) {
+        if (rows[i].shard >= TOC_SHARDS || sweep->pass_gen[rows[i].shard] == 0)
+            continue;
+        if (rows[i].low_ms < sweep->end_ms - OLD_LOW_MS)
+            atomic_store(&sweep->opt.publisher->dirty[rows[i].shard], true);
+        if (rows[i].low_ms < low_ms)
+            low_ms = rows[i].low_ms;
+    }
+    return low_ms < 0 ? 0 : low_ms; /* parked rows lie before */
+}
+
 static int64_t
 read_lows(struct sched_sweep *sweep)
 {
     struct toc_error err = {0};
     struct toc_shard_row *rows;
-    int64_t low_ms = sweep->end_ms;
     size_t n;
 
     forget_rows(sweep);
     if (toc_store_list_shards(sweep->opt.store, &sweep->arena, &rows, &n,
                               &err) != TOC_OK)
         return failed(sweep, "reading low-water marks", &err);
-    for (size_t i = 0; i < n; i++)
-        if (rows[i].shard < TOC_SHARDS && sweep->pass_gen[rows[i].shard] != 0 &&
-            rows[i].low_ms < low_ms)
-            low_ms = rows[i].low_ms;
-    if (low_ms < 0)
-        low_ms = 0; /* parked rows lie before */
-    sched_walk_start(&sweep->walk, low_ms - 1, INT64_MAX / 4, INT64_MAX / 4,
-                     sweep->n_slices);
+    sched_walk_start(&sweep->walk, earliest_low(sweep, rows, n) - 1,
+                     sweep->walk.step_ms, STEP_MAX_MS, sweep->n_slices);
     sweep->phase = SCHED_SWEEP_SCAN;
     return mono_ns(sweep);
 }
@@ -351,21 +366,37 @@ pause_scan(struct sched_sweep *sweep)
     return later_ns;
 }
 
+/* A statement over a long time may meet a backlog of hours. Only a mark of long
+ * ago (a cluster that was down, or is new) is approached in larger steps. */
+static void
+limit_step(struct sched_sweep *sweep)
+{
+    struct sched_walk *walk = &sweep->walk;
+    int64_t quarter_ms = (sweep->end_ms - walk->pos_ms) / 4;
+
+    walk->step_max_ms = quarter_ms > STEP_MAX_MS ? quarter_ms : STEP_MAX_MS;
+    if (walk->step_ms > walk->step_max_ms)
+        walk->step_ms = walk->step_max_ms;
+}
+
 static int64_t
 scan_chunk(struct sched_sweep *sweep)
 {
     struct toc_error err = {0};
     struct sched_chunk chunk;
 
+    limit_step(sweep);
     if (!sched_walk_next(&sweep->walk, sweep->end_ms, sweep->n_slices, &chunk))
         return end_scan(sweep);
-    if (sweep->chunks++ >= CHUNKS_MAX)
+    if (sweep->chunks >= CHUNKS_MAX)
         return pause_scan(sweep);
     forget_rows(sweep);
     if (toc_store_scan(sweep->opt.store, sweep->slices + chunk.first, chunk.n,
                        chunk.after_ms + 1, chunk.to_ms + 1, look_at_row, sweep,
                        &err) != TOC_OK)
         return failed(sweep, "looking for unfinished tasks", &err);
+    if (sweep->rows >= SCHED_CHUNK_ROWS_FEW)
+        sweep->chunks++;
     if (sweep->rows <= SCHED_CHUNK_ROWS ||
         !sched_walk_shrink(&sweep->walk, &chunk))
         sched_walk_done(&sweep->walk, &chunk, sweep->n_slices, sweep->rows);
@@ -487,15 +518,11 @@ advance_low(struct sched_sweep *sweep)
 {
     struct toc_error err = {0};
     uint16_t shards[TOC_SHARDS];
-    int64_t now_ns = mono_ns(sweep);
-    bool all = now_ns >= sweep->all_ns && sweep->all_ns != 0;
     size_t n = 0;
 
-    if (all || sweep->all_ns == 0)
-        sweep->all_ns = now_ns + ALL_NS;
     for (uint16_t i = 0; i < TOC_SHARDS && !sweep->takeover; i++)
         if (sweep->pass_gen[i] != 0 &&
-            (atomic_exchange(&sweep->opt.publisher->dirty[i], false) || all))
+            atomic_exchange(&sweep->opt.publisher->dirty[i], false))
             shards[n++] = i;
     if (n > 0 &&
         toc_store_advance_low(sweep->opt.store, shards, n, wall_ms(sweep),

@@ -56,7 +56,7 @@ struct sched_sweep {
     uint32_t pass_gen[TOC_SHARDS];
     uint16_t slices[SCHED_SLICES]; /* of the pass */
     size_t n_slices;
-    struct sched_walk walk;
+    struct sched_walk walk; /* its width is kept from pass to pass */
     int64_t end_ms;
     size_t chunks;    /* in this period */
     int64_t next_ns;  /* of the next pass */
@@ -71,8 +71,8 @@ struct sched_sweep {
 
     bool old[TOC_SHARDS]; /* holds rows to be recorded as stragglers */
     uint16_t record_at;
-    bool stragglers;                          /* there are some */
-    int64_t stragglers_ns, record_ns, all_ns; /* next time */
+    bool stragglers;                  /* there are some */
+    int64_t stragglers_ns, record_ns; /* next time */
 
     int64_t committed_ns[TOC_PRIORITIES]; /* when read; 0: not */
     int64_t *committed;                   /* by lane */

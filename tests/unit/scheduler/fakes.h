@@ -38,7 +38,7 @@ struct fake_store {
     struct toc_str poison; /* a submit with this biz_id is refused for good */
     /* What was seen. */
     unsigned loads, scans, frees, advances, submits;
-    size_t submit_rows_max;
+    size_t submit_rows_max, scan_rows_max;
     uint8_t contents[FAKE_ROWS_MAX][8];
 };
 
@@ -144,6 +144,7 @@ fake_scan(void *self, const uint16_t *slices, size_t n, int64_t from_ms,
 {
     struct fake_store *store = self;
     enum toc_status st;
+    size_t rows = 0;
 
     store->scans++;
     if (fake_fails(store, reterr, &st))
@@ -152,9 +153,13 @@ fake_scan(void *self, const uint16_t *slices, size_t n, int64_t from_ms,
         const struct toc_task *task = &store->rows[i];
         if (task->slot_ms >= from_ms && task->slot_ms < to_ms &&
             task->slot_ms >= store->low_ms[toc_slice_shard(task->slice)] &&
-            !toc_state_ended(task->state) && fake_in(slices, n, task->slice))
+            !toc_state_ended(task->state) && fake_in(slices, n, task->slice)) {
+            rows++;
             fn(arg, task);
+        }
     }
+    if (rows > store->scan_rows_max)
+        store->scan_rows_max = rows;
     return TOC_OK;
 }
 

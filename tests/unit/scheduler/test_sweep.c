@@ -232,6 +232,37 @@ START_TEST(a_silent_bus_is_not_asked_for_every_row)
 }
 END_TEST
 
+START_TEST(no_statement_over_hours_of_backlog)
+{
+    rig_set_up_with(100000, 1000000);
+    for (int i = 0; i < TOC_SHARDS; i++)
+        rig.store->low_ms[i] = rig_now() - 2 * 3600 * 1000;
+    for (int i = 0; i < 60000; i++) /* one hour of nothing, one of 17/s */
+        fake_row(rig.store, (uint16_t)(i % 10), TOC_PRIORITY_LOW,
+                 rig_now() - 3600 * 1000 + i * 60);
+    rig.with_loader = false;
+    rig_own(0, 9);
+    for (int i = 0; i < 60 && fake_bus_hints(rig.bus, 0) < 60000; i++)
+        rig_run(1000);
+    ck_assert_uint_eq(fake_bus_hints(rig.bus, 0), 60000);
+    ck_assert_uint_le(rig.store->scan_rows_max, SCHED_CHUNK_ROWS);
+    rig_tear_down();
+}
+END_TEST
+
+START_TEST(marks_of_idle_shards_rise_too)
+{
+    rig_set_up();
+    for (int i = 0; i < TOC_SHARDS; i++)
+        rig.store->low_ms[i] = rig_now() - 86400 * 1000;
+    rig_own(0, 9);
+    rig_run(11000);
+    ck_assert_int_gt(rig.store->low_ms[3], rig_now() - 20000);
+    ck_assert_int_lt(rig.store->low_ms[10], rig_now() - 86400 * 1000);
+    rig_tear_down();
+}
+END_TEST
+
 START_TEST(a_large_backlog_is_swept_in_pieces)
 {
     rig_set_up_with(100000, 1000000);
@@ -257,4 +288,6 @@ TOC_CHECK_MAIN("sweep", a_lost_hint_is_sent_again_and_only_then,
                a_shard_taken_during_a_backlog_is_seen_to,
                the_mark_rises_and_stragglers_are_kept, little_work_when_idle,
                failures_begin_anew, a_silent_bus_is_not_asked_for_every_row,
+               no_statement_over_hours_of_backlog,
+               marks_of_idle_shards_rise_too,
                a_large_backlog_is_swept_in_pieces)
