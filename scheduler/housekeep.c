@@ -97,7 +97,8 @@ sched_housekeep_step(struct sched_housekeep *house)
     int64_t now_ms = toc_clock_wall(house->opt.clk).ms;
     bool first = sched_shards_gen(house->opt.shards, 0) != 0;
 
-    if (!sched_shards_live(house->opt.shards))
+    if (!sched_shards_live(house->opt.shards) ||
+        !sched_skew_right(house->opt.skew))
         return now_ns + IDLE_NS;
     if (first && now_ns >= house->make_ns)
         make_days(house, now_ms);

@@ -11,11 +11,13 @@
 
 #include "common/store/store.h"
 #include "scheduler/shards.h"
+#include "scheduler/skew.h"
 
 struct sched_housekeep_options {
     const struct toc_clock *clk;
     struct toc_store *store;
     struct sched_shards *shards;
+    struct sched_skew *skew; /* nothing by a clock that is wrong */
     int64_t retention_ms, key_window_ms;
 };
 

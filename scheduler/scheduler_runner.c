@@ -277,6 +277,7 @@ init_care(struct sched_runner *runner)
                                          .shards = &runner->shards,
                                          .memory = &runner->memory,
                                          .marks = &runner->marks,
+                                         .skew = &runner->skew,
                                          .loader = &runner->loader,
                                          .publisher = &runner->publisher,
                                          .topics = opt->topics,
@@ -293,11 +294,12 @@ init_care(struct sched_runner *runner)
             .clk = opt->clk,
             .store = opt->store,
             .shards = &runner->shards,
+            .skew = &runner->skew,
             .retention_ms = settings->retention_days * TOC_MS_PER_DAY,
             .key_window_ms = settings->key_window_hours * INT64_C(3600000)});
-    runner->skew = (struct sched_skew){.clk = opt->clk,
-                                       .store = opt->store,
-                                       .refused_ms = &runner->access.skew_ms};
+    runner->skew.clk = opt->clk;
+    runner->skew.store = opt->store;
+    runner->skew.refused_ms = &runner->access.skew_ms;
 }
 
 static void

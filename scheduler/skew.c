@@ -15,6 +15,13 @@ sched_skew_of(int64_t before_ms, int64_t after_ms, int64_t store_ms)
     return 0;
 }
 
+static int64_t
+ahead_of_boot_ms(const struct sched_skew *skew)
+{
+    return toc_clock_wall(skew->clk).ms -
+           toc_clock_boot(skew->clk).ns / TOC_NS_PER_MS;
+}
+
 static void
 judge(struct sched_skew *skew, int64_t off_ms)
 {
@@ -33,6 +40,17 @@ judge(struct sched_skew *skew, int64_t off_ms)
     atomic_store(skew->refused_ms, bad ? off_ms : 0);
     skew->measured = true;
     skew->ok = !bad;
+    atomic_store(&skew->ahead_ms, ahead_of_boot_ms(skew));
+    atomic_store(&skew->right, !bad);
+}
+
+bool
+sched_skew_right(struct sched_skew *skew)
+{
+    int64_t set_ms = ahead_of_boot_ms(skew) - atomic_load(&skew->ahead_ms);
+
+    return atomic_load(&skew->right) && set_ms <= SCHED_SKEW_MAX_MS &&
+           set_ms >= -SCHED_SKEW_MAX_MS;
 }
 
 int64_t

@@ -1,9 +1,10 @@
 /*
  * Measures this node's clock against the database's, by which every node is
  * compared. A node that is far off refuses to serve: it would compute wrong due
- * times from delays.
+ * times from delays. Nor does it write what rests on "now": it would free locks
+ * that are held, or raise marks over rows to come.
  *
- * Threads: skew. Blocking: a store call.
+ * Threads: skew; sched_skew_right: any. Blocking: a store call.
  */
 #ifndef TOC_SCHEDULER_SKEW_H
 #define TOC_SCHEDULER_SKEW_H
@@ -22,6 +23,8 @@ struct sched_skew {
     _Atomic int64_t *refused_ms; /* the access service's; 0: fine */
     bool measured;               /* at least once */
     bool ok;                     /* the last one worked and was fine */
+    _Atomic bool right;          /* the last one that worked was fine */
+    _Atomic int64_t ahead_ms;    /* wall clock less boot clock, then */
 };
 
 /* How far our clock is ahead (negative: behind), less what the round trip may
@@ -29,5 +32,7 @@ struct sched_skew {
 int64_t sched_skew_of(int64_t before_ms, int64_t after_ms, int64_t store_ms);
 /* Returns when to step again (monotonic ns). */
 int64_t sched_skew_step(struct sched_skew *skew);
+/* Was the clock measured and right, and has nobody set it since? */
+bool sched_skew_right(struct sched_skew *skew);
 
 #endif

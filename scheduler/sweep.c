@@ -58,6 +58,14 @@ wall_ms(const struct sched_sweep *sweep)
     return toc_clock_wall(sweep->opt.clk).ms;
 }
 
+/* Only hints may come from a clock that is wrong: the claim does not heed it.
+ */
+static bool
+may_write(const struct sched_sweep *sweep)
+{
+    return sched_skew_right(sweep->opt.skew);
+}
+
 /* Anything that failed ends the pass; it begins anew a period later. */
 static int64_t
 failed(struct sched_sweep *sweep, const char *what, const struct toc_error *err)
@@ -413,7 +421,8 @@ free_locks(struct sched_sweep *sweep)
     struct toc_error err = {0};
     size_t freed = 0;
 
-    if (toc_store_free_expired(sweep->opt.store, sweep->expired,
+    if (may_write(sweep) &&
+        toc_store_free_expired(sweep->opt.store, sweep->expired,
                                sweep->n_expired, wall_ms(sweep), &freed,
                                &err) != TOC_OK)
         return failed(sweep, "freeing expired locks", &err);
@@ -471,7 +480,7 @@ record_stragglers(struct sched_sweep *sweep)
     int64_t now_ns = mono_ns(sweep);
     size_t waiting = 0;
 
-    if (shard == 0 && now_ns < sweep->record_ns)
+    if (!may_write(sweep) || (shard == 0 && now_ns < sweep->record_ns))
         shard = TOC_SHARDS; /* not each time: a statement per shard */
     while (shard < TOC_SHARDS &&
            (sweep->pass_gen[shard] == 0 || !sweep->old[shard]))
@@ -520,7 +529,8 @@ advance_low(struct sched_sweep *sweep)
     uint16_t shards[TOC_SHARDS];
     size_t n = 0;
 
-    for (uint16_t i = 0; i < TOC_SHARDS && !sweep->takeover; i++)
+    for (uint16_t i = 0; i < TOC_SHARDS && !sweep->takeover && may_write(sweep);
+         i++)
         if (sweep->pass_gen[i] != 0 &&
             atomic_exchange(&sweep->opt.publisher->dirty[i], false))
             shards[n++] = i;

@@ -22,6 +22,7 @@
 #include "scheduler/marks.h"
 #include "scheduler/memory.h"
 #include "scheduler/publisher.h"
+#include "scheduler/skew.h"
 #include "scheduler/walk.h"
 
 struct sched_sweep_options {
@@ -31,6 +32,7 @@ struct sched_sweep_options {
     struct sched_shards *shards;
     struct sched_memory *memory;
     struct sched_marks *marks;
+    struct sched_skew *skew;           /* without a right clock no writes */
     struct sched_loader *loader;       /* for its cursor */
     struct sched_publisher *publisher; /* for its dirty shards */
     const char *const *topics;         /* by priority */

@@ -32,7 +32,8 @@ struct fake_store {
     bool straggler[FAKE_ROWS_MAX];
     size_t n;
     int64_t low_ms[TOC_SHARDS];
-    unsigned fail; /* the next so many operations fail, as fail_as */
+    int64_t now_ms; /* its clock */
+    unsigned fail;  /* the next so many operations fail, as fail_as */
     enum toc_status fail_as;
     bool applied;          /* a failing submit takes effect all the same */
     struct toc_str poison; /* a submit with this biz_id is refused for good */
@@ -340,7 +341,7 @@ fake_now(void *self, int64_t *ret_now_ms, struct toc_error *reterr)
 
     if (fake_fails(store, reterr, &st))
         return st;
-    *ret_now_ms = store->low_ms[0];
+    *ret_now_ms = store->now_ms;
     return TOC_OK;
 }
 

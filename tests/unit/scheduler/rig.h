@@ -24,6 +24,8 @@ static struct rig {
     struct sched_publisher publisher;
     struct sched_loader loader;
     struct sched_sweep sweep;
+    struct sched_skew skew;
+    _Atomic int64_t refused_ms;
     int64_t publisher_ns, loader_ns, sweep_ns;
     bool with_loader, with_sweep;
 } rig;
@@ -32,6 +34,14 @@ static inline int64_t
 rig_now(void)
 {
     return toc_clock_wall(&rig.sim.clock).ms;
+}
+
+/* The clock is compared with the store's, which is off_ms behind. */
+static inline void
+rig_compare_clocks(int64_t off_ms)
+{
+    rig.store->now_ms = rig_now() - off_ms;
+    (void)sched_skew_step(&rig.skew);
 }
 
 static inline void
@@ -74,11 +84,16 @@ rig_set_up_with(size_t entries_max, int64_t lag_max)
                                                    .shards = &rig.shards,
                                                    .memory = &rig.memory,
                                                    .marks = &rig.marks,
+                                                   .skew = &rig.skew,
                                                    .loader = &rig.loader,
                                                    .publisher = &rig.publisher,
                                                    .topics = fake_topics,
                                                    .group = "group",
                                                    .period_ms = 5000});
+    rig.skew.clk = clk;
+    rig.skew.store = &rig.store->port;
+    rig.skew.refused_ms = &rig.refused_ms;
+    rig_compare_clocks(0);
     rig.with_loader = rig.with_sweep = true;
 }
 

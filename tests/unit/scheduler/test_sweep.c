@@ -263,6 +263,65 @@ START_TEST(marks_of_idle_shards_rise_too)
 }
 END_TEST
 
+/* An executing task whose lock has an hour to go, and one that has waited for
+ * more than a minute. */
+static struct toc_task *
+locked_for_an_hour(void)
+{
+    struct toc_task *task =
+        fake_row(rig.store, 2, TOC_PRIORITY_NORMAL, rig_now() + 500);
+
+    rig_run(3000);
+    fake_bus_decide_all(rig.bus);
+    task->state = TOC_STATE_EXECUTING;
+    task->lock_until_ms = rig_now() + 3600 * 1000;
+    return task;
+}
+
+START_TEST(a_clock_that_jumps_writes_nothing)
+{
+    struct toc_task *task;
+    int64_t now_ms;
+
+    set_up();
+    task = locked_for_an_hour();
+    rig_run(6000);
+    now_ms = rig_now();
+    toc_clock_sim_step_wall(&rig.sim, 7200 * 1000); /* not measured yet */
+    rig_run(11000);
+    ck_assert_int_eq(task->state, TOC_STATE_EXECUTING);
+    ck_assert_int_le(rig.store->low_ms[2], now_ms);
+    ck_assert(!rig.store->straggler[0]);
+    rig_compare_clocks(7200 * 1000); /* measured */
+    rig_run(11000);
+    ck_assert_int_eq(task->state, TOC_STATE_EXECUTING);
+    ck_assert_int_le(rig.store->low_ms[2], now_ms);
+    toc_clock_sim_step_wall(&rig.sim, -7200 * 1000); /* set right */
+    rig_compare_clocks(0);
+    task->lock_until_ms = rig_now();
+    rig_run(11000);
+    ck_assert_int_eq(task->state, TOC_STATE_RETRY);
+    rig_tear_down();
+}
+END_TEST
+
+START_TEST(nothing_is_written_before_the_clock_was_measured)
+{
+    struct toc_task *task;
+
+    set_up();
+    atomic_store(&rig.skew.right, false);
+    task = locked_for_an_hour();
+    task->lock_until_ms = rig_now();
+    rig_run(11000);
+    ck_assert_int_eq(task->state, TOC_STATE_EXECUTING);
+    rig_compare_clocks(0);
+    rig_run(11000);
+    ck_assert_int_eq(task->state, TOC_STATE_RETRY);
+    rig_tear_down();
+}
+END_TEST
+
 START_TEST(a_large_backlog_is_swept_in_pieces)
 {
     rig_set_up_with(100000, 1000000);
@@ -289,5 +348,6 @@ TOC_CHECK_MAIN("sweep", a_lost_hint_is_sent_again_and_only_then,
                the_mark_rises_and_stragglers_are_kept, little_work_when_idle,
                failures_begin_anew, a_silent_bus_is_not_asked_for_every_row,
                no_statement_over_hours_of_backlog,
-               marks_of_idle_shards_rise_too,
+               marks_of_idle_shards_rise_too, a_clock_that_jumps_writes_nothing,
+               nothing_is_written_before_the_clock_was_measured,
                a_large_backlog_is_swept_in_pieces)
