@@ -258,3 +258,14 @@ sched_marks_passed(struct sched_marks *marks, uint16_t slice, int64_t slot_ms,
         return true;
     return committed >= need;
 }
+
+int64_t
+sched_marks_stored_to(struct sched_marks *marks, uint16_t slice)
+{
+    int64_t stored;
+
+    pthread_mutex_lock(&marks->lock);
+    stored = marks->lanes[sched_marks_lane(marks, slice)].stored;
+    pthread_mutex_unlock(&marks->lock);
+    return stored;
+}

@@ -100,4 +100,8 @@ void sched_marks_set_end(struct sched_marks *marks, uint16_t slice,
 bool sched_marks_passed(struct sched_marks *marks, uint16_t slice,
                         int64_t slot_ms, int64_t committed, int64_t end);
 
+/* Where the lane's last stored message ends: an end that was read since then is
+ * one that `end` above may be. */
+int64_t sched_marks_stored_to(struct sched_marks *marks, uint16_t slice);
+
 #endif

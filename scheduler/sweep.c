@@ -32,7 +32,8 @@ sched_sweep_init(struct sched_sweep *sweep,
     sweep->expired = TOC_NEW_ARRAY(struct toc_task, FREE_AT_ONCE);
     sweep->waiting = TOC_NEW_ARRAY(struct toc_task, SCHED_CHUNK_ROWS);
     sweep->committed = TOC_NEW_ARRAY(int64_t, sched_marks_lanes(opt->marks));
-    sweep->ends = TOC_NEW_ARRAY(int64_t, sched_marks_lanes(opt->marks));
+    sweep->ends =
+        TOC_NEW_ARRAY(struct sched_sweep_end, sched_marks_lanes(opt->marks));
     sched_walk_start(&sweep->walk, 0, STEP_MS, STEP_MAX_MS, 0);
 }
 
@@ -192,20 +193,55 @@ static bool
 end_of(struct sched_sweep *sweep, uint16_t slice, int64_t *ret_end)
 {
     struct toc_error err = {0};
-    int64_t *end = &sweep->ends[sched_marks_lane(sweep->opt.marks, slice)];
+    struct sched_sweep_end *end =
+        &sweep->ends[sched_marks_lane(sweep->opt.marks, slice)];
 
-    if (*end < 0 && !bus_answers(sweep))
+    *ret_end = end->offset;
+    if (end->offset >= 0)
+        return true;
+    if (!bus_answers(sweep))
         return false;
-    if (*end < 0 &&
-        toc_bus_end_offset(
+    end->stored = sched_marks_stored_to(sweep->opt.marks, slice);
+    if (toc_bus_end_offset(
             sweep->opt.bus, sweep->opt.topics[toc_slice_priority(slice)],
             sched_marks_partition(sweep->opt.marks, toc_slice_shard(slice)),
-            BUS_TIMEOUT_MS, end, &err) != TOC_OK) {
-        *end = -1;
+            BUS_TIMEOUT_MS, ret_end, &err) != TOC_OK)
         return bus_failed(sweep, "end", &err);
-    }
-    *ret_end = *end;
+    end->offset = *ret_end;
+    end->read_ns = mono_ns(sweep);
     return true;
+}
+
+/* Was the end read before what it is compared with: our own messages since, or
+ * offsets that the executors have committed since? Then it proves nothing. */
+static bool
+end_is_stale(struct sched_sweep *sweep, uint16_t slice)
+{
+    const struct sched_sweep_end *end =
+        &sweep->ends[sched_marks_lane(sweep->opt.marks, slice)];
+
+    return end->stored != sched_marks_stored_to(sweep->opt.marks, slice) ||
+           end->read_ns < sweep->committed_ns[toc_slice_priority(slice)];
+}
+
+/* Was the topic made anew, so that the row's hint is gone with the old one? */
+static bool
+is_gone(struct sched_sweep *sweep, const struct toc_task *task,
+        int64_t committed)
+{
+    size_t lane = sched_marks_lane(sweep->opt.marks, task->slice);
+    int64_t end;
+
+    for (int i = 0; i < 2; i++) {
+        if (!end_of(sweep, task->slice, &end) ||
+            !sched_marks_passed(sweep->opt.marks, task->slice, task->slot_ms,
+                                committed, end))
+            return false;
+        if (!end_is_stale(sweep, task->slice))
+            return true;
+        sweep->ends[lane].offset = -1;
+    }
+    return false; /* it grew again meanwhile: so it is there */
 }
 
 /* Has the row lost its hint? */
@@ -219,14 +255,10 @@ is_lost(struct sched_sweep *sweep, const struct toc_task *task)
             return false;
         sched_marks_set_end(sweep->opt.marks, task->slice, end);
     }
-    if (!committed_of(sweep, task->slice, &committed))
-        return false;
-    if (sched_marks_passed(sweep->opt.marks, task->slice, task->slot_ms,
-                           committed, -1))
-        return true;
-    return end_of(sweep, task->slice, &end) &&
-           sched_marks_passed(sweep->opt.marks, task->slice, task->slot_ms,
-                              committed, end);
+    return committed_of(sweep, task->slice, &committed) &&
+           (sched_marks_passed(sweep->opt.marks, task->slice, task->slot_ms,
+                               committed, -1) ||
+            is_gone(sweep, task, committed));
 }
 
 static void
@@ -253,7 +285,7 @@ start_pass(struct sched_sweep *sweep, bool takeover)
     sweep->chunks = sweep->undecided = sweep->hinted = sweep->freed = 0;
     memset(sweep->old, 0, sizeof sweep->old);
     for (size_t i = 0; i < sched_marks_lanes(sweep->opt.marks); i++)
-        sweep->ends[i] = -1;
+        sweep->ends[i].offset = -1;
     memset(sweep->committed_ns, 0, sizeof sweep->committed_ns);
     sweep->phase = SCHED_SWEEP_LOWS;
 }

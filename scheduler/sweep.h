@@ -50,6 +50,12 @@ enum sched_sweep_phase {
     SCHED_SWEEP_ADVANCE,    /* the low-water marks */
 };
 
+struct sched_sweep_end {
+    int64_t offset;  /* where the partition ends; -1: not read */
+    int64_t stored;  /* what we had stored in it before that */
+    int64_t read_ns; /* when */
+};
+
 struct sched_sweep {
     struct sched_sweep_options opt;
     enum sched_sweep_phase phase, after_free;
@@ -78,7 +84,7 @@ struct sched_sweep {
 
     int64_t committed_ns[TOC_PRIORITIES]; /* when read; 0: not */
     int64_t *committed;                   /* by lane */
-    int64_t *ends;                        /* by lane; -1: not read */
+    struct sched_sweep_end *ends;         /* by lane */
     int64_t bus_again_ns; /* it failed: not asked again before */
     bool failing;
 };

@@ -85,6 +85,41 @@ START_TEST(a_topic_made_anew_has_lost_all)
 }
 END_TEST
 
+static void
+sweep_until_scanned(unsigned scans)
+{
+    for (int i = 0; i < 100 && rig.store->scans < scans; i++)
+        (void)sched_sweep_step(&rig.sweep);
+}
+
+START_TEST(an_end_read_before_a_hint_proves_nothing)
+{
+    unsigned scans;
+    size_t lane;
+
+    set_up();
+    lane = sched_marks_lane(&rig.marks, toc_slice_of(1, TOC_PRIORITY_NORMAL));
+    for (int i = 0; i < TOC_SHARDS; i++)
+        rig.store->low_ms[i] = rig_now();
+    fake_row(rig.store, 1, TOC_PRIORITY_NORMAL, rig_now() + 100);
+    fake_row(rig.store, 1, TOC_PRIORITY_NORMAL, rig_now() + 6000);
+    rig.with_sweep = false;
+    rig_run(15000); /* both are hinted, and wait in a backlog */
+    ck_assert_uint_eq(fake_bus_hints(rig.bus, 0), 2);
+    rig.sweep.walk.step_ms = 1000;
+    scans = rig.store->scans;
+    sweep_until_scanned(scans + 1);
+    ck_assert_uint_ge(rig.bus->ends_asked, 1);
+    /* Meanwhile another hint of the lane is stored again. */
+    sched_marks_stored(&rig.marks, lane, FAKE_START_MS, 1,
+                       rig.bus->ends[1][1]++);
+    sweep_until_scanned(scans + 10);
+    rig_run(100);
+    ck_assert_uint_eq(fake_bus_hints(rig.bus, 0), 2);
+    rig_tear_down();
+}
+END_TEST
+
 START_TEST(an_expired_lock_is_freed_and_hinted)
 {
     struct toc_task *task;
@@ -341,6 +376,7 @@ TOC_CHECK_MAIN("sweep", a_lost_hint_is_sent_again_and_only_then,
                nothing_when_the_offsets_cannot_be_read,
                offsets_are_not_asked_for_when_nothing_waits,
                a_topic_made_anew_has_lost_all,
+               an_end_read_before_a_hint_proves_nothing,
                an_expired_lock_is_freed_and_hinted,
                a_takeover_waits_for_the_log_to_be_read,
                a_cold_start_fires_the_past_at_once,
