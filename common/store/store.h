@@ -413,14 +413,17 @@ TOC_MUST_CHECK enum toc_status toc_store_finish(struct toc_store *store,
 
 /* Frees rows seen EXECUTING with an expired lock (compare-and-set on version,
  * token and expiry): to DEAD when at most once or lost over TOC_CLAIMS_MAX
- * times, to CANCELLED when a cancel was noted, else to RETRY, due at once. */
+ * times, to CANCELLED when a cancel was noted, else to RETRY, due at once. A
+ * now_ms ahead of the database's clock counts as that clock: a caller whose
+ * clock is ahead takes no running lock away. */
 TOC_MUST_CHECK enum toc_status toc_store_free_expired(
     struct toc_store *store, const struct toc_task *tasks, size_t n,
     int64_t now_ms, size_t *ret_freed, struct toc_error *reterr);
 
 /* Records unfinished rows of the shard with slot < before_ms, so that the mark
  * can pass them, and forgets recorded ones that ended or moved. When more than
- * max would wait it records none (a backlog: the mark waits). */
+ * max would wait it records none (a backlog: the mark waits). before_ms is at
+ * most the database's clock. */
 TOC_MUST_CHECK enum toc_status toc_store_record_stragglers(
     struct toc_store *store, uint16_t shard, int64_t before_ms, size_t max,
     size_t *ret_waiting, struct toc_error *reterr);
@@ -428,7 +431,8 @@ TOC_MUST_CHECK enum toc_status toc_store_scan_stragglers(
     struct toc_store *store, const uint16_t *slices, size_t n,
     toc_store_task_fn *fn, void *arg, struct toc_error *reterr);
 /* Raises each shard's low-water mark to the first unfinished unrecorded row,
- * at most to now - behind. */
+ * at most to now - behind, now being the earlier of now_ms and the database's
+ * clock. */
 TOC_MUST_CHECK enum toc_status toc_store_advance_low(struct toc_store *store,
                                                      const uint16_t *shards,
                                                      size_t n, int64_t now_ms,

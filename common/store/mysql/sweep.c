@@ -1,5 +1,10 @@
 /*
  * The sweep's writes: expired locks, stragglers, the low-water mark.
+ *
+ * All three measure time since something, so a caller whose clock is ahead
+ * would take running locks away and raise marks over rows to come. The
+ * server's clock bounds the caller's, as in the claim: what is later than
+ * either of them has not come yet.
  */
 #include "common/store/mysql/store_mysql_internal.h"
 
@@ -33,14 +38,12 @@ write_freed_log(struct toc_buf *sql, const struct freeing *f,
     toc_buf_printf(sql,
                    "INSERT IGNORE INTO task_log (" TOC_LOG_COLUMNS ") SELECT "
                    "slice,slot_ms,task_id,version,%d,%d,fire,attempt+1,version,"
-                   "slot_ms,sched_node,exec_node,claimed_ms,called_ms,%lld,'',"
+                   "slot_ms,sched_node,exec_node,claimed_ms,called_ms,@now,'',"
                    "x'00000000000000000000000000000000','' FROM task_info "
                    "WHERE ",
-                   TOC_LOG_KIND_LOCK_LOST, TOC_RESULT_LOST,
-                   (long long)f->now_ms);
+                   TOC_LOG_KIND_LOCK_LOST, TOC_RESULT_LOST);
     toc_sql_where_rows(sql, "", after, f->n, TOC_SQL_VERSION);
-    toc_buf_printf(sql, " AND result=%d AND ended_ms=%lld", TOC_RESULT_LOST,
-                   (long long)f->now_ms);
+    toc_buf_printf(sql, " AND result=%d AND ended_ms=@now", TOC_RESULT_LOST);
 }
 
 static void
@@ -49,8 +52,7 @@ write_freed_dead(struct toc_buf *sql, const struct freeing *f,
 {
     toc_buf_text(sql, "INSERT IGNORE INTO dead_task SELECT ");
     toc_row_names(sql);
-    toc_buf_printf(sql, ",%lld,IF(flags & %u,", (long long)f->now_ms,
-                   TOC_FLAG_AT_MOST_ONCE);
+    toc_buf_printf(sql, ",@now,IF(flags & %u,", TOC_FLAG_AT_MOST_ONCE);
     toc_sql_bytes(sql, TOC_STR("at most once, and the outcome is unknown"));
     toc_buf_char(sql, ',');
     toc_sql_bytes(sql, TOC_STR("its lock was lost too often"));
@@ -72,25 +74,27 @@ free_body(struct toc_my_conn *conn, void *arg, struct toc_error *reterr)
         after[i].ref.version++;
     }
     toc_my_begin(conn);
+    toc_buf_printf(toc_my_next(conn), "SET @now=LEAST(%lld," TOC_MY_NOW ")",
+                   (long long)f->now_ms);
     toc_my_add(conn, "START TRANSACTION");
     sql = toc_my_next(conn);
     /* The status first: it is made from the flags and claims as they were. */
     toc_buf_printf(sql,
                    "UPDATE task_info SET status=IF(flags & %u OR claims>=%d,%d,"
                    "IF(flags & %u,%d,%d)),version=version+1,claims=claims+1,"
-                   "lock_token=0,result=%d,ended_ms=%lld WHERE ",
+                   "lock_token=0,result=%d,ended_ms=@now WHERE ",
                    TOC_FLAG_AT_MOST_ONCE, TOC_CLAIMS_MAX, TOC_STATE_DEAD,
                    TOC_FLAG_CANCEL, TOC_STATE_CANCELLED, TOC_STATE_RETRY,
-                   TOC_RESULT_LOST, (long long)f->now_ms);
+                   TOC_RESULT_LOST);
     toc_sql_where_rows(sql, "", f->rows, f->n, TOC_SQL_VERSION | TOC_SQL_TOKEN);
-    toc_buf_printf(sql, " AND status=%d AND lock_until_ms<%lld",
-                   TOC_STATE_EXECUTING, (long long)f->now_ms);
+    toc_buf_printf(sql, " AND status=%d AND lock_until_ms<@now",
+                   TOC_STATE_EXECUTING);
     write_freed_log(toc_my_next(conn), f, after);
     write_freed_dead(toc_my_next(conn), f, after);
     toc_my_commit(conn);
     st = toc_my_run(conn, reterr);
     if (st == TOC_OK)
-        f->freed = (size_t)conn->replies[1].affected;
+        f->freed = (size_t)conn->replies[2].affected;
     return st;
 }
 
@@ -136,6 +140,12 @@ in_slices(struct toc_buf *sql, const char *column, uint16_t shard)
                    first + 2);
 }
 
+static int64_t
+earlier(int64_t a_ms, int64_t b_ms)
+{
+    return a_ms < b_ms ? a_ms : b_ms;
+}
+
 /* The rows of a reply as (slice,slot,id),... ; returns how many. */
 static size_t
 add_places(struct toc_my_conn *conn, size_t reply, struct toc_buf *out)
@@ -154,7 +164,8 @@ add_places(struct toc_my_conn *conn, size_t reply, struct toc_buf *out)
     return n;
 }
 
-/* Replies: the mark, how many are recorded, those that ended or moved. */
+/* Replies: the mark, how many are recorded, those that ended or moved, the
+ * server's clock. */
 static void
 ask_recorded(struct toc_my_conn *conn, uint16_t shard)
 {
@@ -171,11 +182,12 @@ ask_recorded(struct toc_my_conn *conn, uint16_t shard)
     in_slices(sql, "k.slice", shard);
     toc_buf_printf(sql, " AND (t.status IS NULL OR t.status>=%d)",
                    TOC_STATE_ENDED);
+    toc_my_add(conn, "SELECT " TOC_MY_NOW);
 }
 
 static void
 ask_unrecorded(struct toc_my_conn *conn, const struct recording *r,
-               int64_t low_ms)
+               int64_t low_ms, int64_t before_ms)
 {
     struct toc_buf *sql = toc_my_begin(conn);
 
@@ -187,7 +199,7 @@ ask_unrecorded(struct toc_my_conn *conn, const struct recording *r,
                    "AND NOT EXISTS (SELECT 1 FROM straggler g WHERE "
                    "g.slice=t.slice AND g.slot_ms=t.slot_ms AND "
                    "g.task_id=t.task_id) LIMIT %zu",
-                   (long long)low_ms, (long long)r->before_ms, TOC_STATE_ENDED,
+                   (long long)low_ms, (long long)before_ms, TOC_STATE_ENDED,
                    r->max + 1);
 }
 
@@ -208,7 +220,8 @@ record_body(struct toc_my_conn *conn, void *arg, struct toc_error *reterr)
     low_ms = toc_my_number(conn, 0, 0);
     recorded = toc_my_number(conn, 1, 0);
     n_gone = add_places(conn, 2, &gone);
-    ask_unrecorded(conn, r, low_ms);
+    ask_unrecorded(conn, r, low_ms,
+                   earlier(r->before_ms, toc_my_number(conn, 3, 0)));
     st = toc_my_run(conn, reterr);
     if (st != TOC_OK)
         return st;
@@ -262,7 +275,8 @@ toc_my_record_stragglers(void *self, uint16_t shard, int64_t before_ms,
 struct advancing {
     const uint16_t *shards;
     size_t n;
-    int64_t to_ms;
+    int64_t now_ms, behind_ms;
+    int64_t to_ms; /* now - behind */
     int64_t low_ms[SHARDS_AT_ONCE], step_ms[SHARDS_AT_ONCE];
 };
 
@@ -284,14 +298,18 @@ read_marks(struct toc_my_conn *conn, struct advancing *a,
 
     toc_buf_text(toc_my_begin(conn), "SELECT shard_id,low_ms FROM shard_owner");
     in_shards(&conn->sql, a);
+    toc_my_add(conn, "SELECT " TOC_MY_NOW);
     st = toc_my_run(conn, reterr);
+    if (st != TOC_OK)
+        return st;
+    a->to_ms = earlier(a->now_ms, toc_my_number(conn, 1, 0)) - a->behind_ms;
     for (size_t i = 0; i < a->n; i++)
         a->low_ms[i] = a->step_ms[i] = a->to_ms;
-    while (st == TOC_OK && (row = toc_my_fetch(conn, 0, &lens)) != NULL)
+    while ((row = toc_my_fetch(conn, 0, &lens)) != NULL)
         for (size_t i = 0; i < a->n; i++)
             if (a->shards[i] == toc_field_u64(row, lens, 0))
                 a->low_ms[i] = toc_field_i64(row, lens, 1);
-    return st;
+    return TOC_OK;
 }
 
 /* For shards far behind: where to stop, so that not too many rows are read
@@ -397,7 +415,8 @@ toc_my_advance_low(void *self, const uint16_t *shards, size_t n, int64_t now_ms,
         struct advancing a = {.shards = sorted + at,
                               .n = n - at < SHARDS_AT_ONCE ? n - at
                                                            : SHARDS_AT_ONCE,
-                              .to_ms = now_ms - behind_ms};
+                              .now_ms = now_ms,
+                              .behind_ms = behind_ms};
         st = toc_my_transact(self, advance_body, &a, now_ms, reterr);
     }
     return st;

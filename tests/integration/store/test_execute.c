@@ -383,6 +383,26 @@ START_TEST(expired_locks)
 }
 END_TEST
 
+/* A caller two hours ahead takes no running lock away; an expired one it frees
+ * at the server's time. */
+START_TEST(locks_do_not_expire_by_a_clock_ahead)
+{
+    struct toc_task tasks[2] = {claimed_task("runs", 7, now_ms() + 60000),
+                                claimed_task("expired", 7, now_ms() - 1)};
+    size_t freed;
+
+    OK(toc_store_free_expired(fx.store, tasks, 2, now_ms() + 7200000, &freed,
+                              err));
+    ck_assert_uint_eq(freed, 1);
+    ck_assert_int_eq(get_id(tasks[0].id).state, TOC_STATE_EXECUTING);
+    ck_assert_int_eq(get_id(tasks[1].id).state, TOC_STATE_RETRY);
+    ck_assert_int_le(get_id(tasks[1].id).ended_ms, now_ms());
+    ck_assert_int_eq(raw("SELECT COUNT(*) FROM task_log WHERE at_ms<=%lld",
+                         (long long)now_ms()),
+                     1);
+}
+END_TEST
+
 START_TEST(renewed_locks)
 {
     struct toc_task a = claimed_task("a", 7, now_ms() - 1);
@@ -476,4 +496,5 @@ STORE_TESTS("store_execute", 120, one_winner, never_early, claims_that_lose,
             many_claims_and_results, done, late_results_are_lost, retry_moves,
             retry_far_away, retry_lands_above_the_mark, dead_is_copied,
             give_back, noted_cancel_is_honoured, done_wins_over_a_noted_cancel,
-            expired_locks, renewed_locks, executors_race_for_the_same_tasks)
+            expired_locks, locks_do_not_expire_by_a_clock_ahead, renewed_locks,
+            executors_race_for_the_same_tasks)

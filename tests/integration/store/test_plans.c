@@ -269,15 +269,15 @@ START_TEST(plans)
     begin();
     OK(toc_store_advance_low(fx.store, shards, TOC_SHARDS, t + 60000, 60000,
                              err));
-    end("advance 256 marks", 50000 + 6 * SLICES, 6 * SLICES, 5 * 8);
+    end("advance 256 marks", 50000 + 6 * SLICES, 6 * SLICES, 6 * 8);
     scan_all("sweep, nothing", 0, t + 1000, 3 * SLICES);
     begin();
     OK(toc_store_advance_low(fx.store, shards, TOC_SHARDS, t + 61000, 60000,
                              err));
-    end("advance, nothing there", 6 * SLICES, 6 * SLICES, 5 * 8);
+    end("advance, nothing there", 6 * SLICES, 6 * SLICES, 6 * 8);
     begin();
     OK(toc_store_record_stragglers(fx.store, 7, t + 1000, 1000, &n, err));
-    end("record stragglers", 20, 20, 4);
+    end("record stragglers", 20, 20, 5);
     begin();
     OK(toc_store_scan_stragglers(fx.store, slices, SLICES, count, NULL, err));
     end("scan stragglers", 2 * SLICES, 2 * SLICES, 1);

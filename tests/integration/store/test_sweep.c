@@ -287,6 +287,27 @@ START_TEST(mark_far_behind)
 }
 END_TEST
 
+/* A caller two hours ahead counts as the server's clock: rows to come are
+ * neither recorded nor passed by the mark. */
+START_TEST(mark_is_not_raised_by_a_clock_ahead)
+{
+    int64_t t = now_ms(), ahead_ms = t + 7200000;
+    struct toc_task a = stored_task("a", t + 3600000), b;
+    size_t waiting;
+
+    set_low(t - 600000);
+    OK(toc_store_record_stragglers(fx.store, toc_slice_shard(a.slice),
+                                   ahead_ms - 60000, 10, &waiting, err));
+    ck_assert_uint_eq(waiting, 0);
+    ck_assert_int_eq(raw("SELECT COUNT(*) FROM straggler"), 0);
+    advance(ahead_ms);
+    ck_assert_int_ge(low_of(&a), t - 60000);
+    ck_assert_int_le(low_of(&a), now_ms() - 60000);
+    b = stored_task("b", t + 1000);
+    ck_assert_int_eq(b.slot_ms, t + 1000);
+}
+END_TEST
+
 START_TEST(far_rows_move_into_their_day)
 {
     int64_t t = now_ms(), due_ms = t + 60 * DAY;
@@ -780,11 +801,11 @@ STORE_TESTS("store_sweep", 120, loads_what_is_due,
             mark_stops_at_the_first_unfinished,
             straggler_that_moves_is_forgotten,
             too_many_stragglers_are_a_backlog, mark_far_behind,
-            far_rows_move_into_their_day, keys_of_ended_tasks_are_freed,
-            key_cursor_reaches_the_mark, days_are_made_once,
-            days_are_dropped_by_the_rule, a_day_with_unfinished_rows_stays,
-            a_crash_while_dropping, a_crash_at_the_end_of_dropping,
-            lists_page_by_page, lists_by_filter, lists_dead_letters,
-            redrive_in_place, redrive_after_the_key_was_freed,
-            redrive_after_the_day_is_gone, redrive_of_a_taken_key,
-            views_can_be_read, shards_are_listed)
+            mark_is_not_raised_by_a_clock_ahead, far_rows_move_into_their_day,
+            keys_of_ended_tasks_are_freed, key_cursor_reaches_the_mark,
+            days_are_made_once, days_are_dropped_by_the_rule,
+            a_day_with_unfinished_rows_stays, a_crash_while_dropping,
+            a_crash_at_the_end_of_dropping, lists_page_by_page, lists_by_filter,
+            lists_dead_letters, redrive_in_place,
+            redrive_after_the_key_was_freed, redrive_after_the_day_is_gone,
+            redrive_of_a_taken_key, views_can_be_read, shards_are_listed)
