@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#define AHEAD_MS 1000 /* nothing is noted so far beyond the clock */
+
 void
 sched_marks_init(struct sched_marks *marks, int32_t partitions, int64_t lag_max)
 {
@@ -136,6 +138,21 @@ sched_marks_reach(struct sched_marks *marks, size_t lane, int64_t slot_ms)
             at->n++;
         at->marks[at->n - 1] = (struct sched_mark){slot_ms, at->stored};
     }
+    pthread_mutex_unlock(&marks->lock);
+}
+
+void
+sched_marks_rewind(struct sched_marks *marks, int64_t now_ms)
+{
+    pthread_mutex_lock(&marks->lock);
+    for (size_t i = 0; i < sched_marks_lanes(marks); i++) {
+        struct sched_lane_marks *lane = &marks->lanes[i];
+        while (lane->n > 0 && last_slot(lane) > now_ms + AHEAD_MS)
+            lane->n--;
+    }
+    for (size_t i = 0; i < TOC_SHARDS; i++)
+        if (marks->taken[i].until_ms > now_ms + AHEAD_MS)
+            marks->taken[i].until_ms = now_ms;
     pthread_mutex_unlock(&marks->lock);
 }
 

@@ -72,6 +72,9 @@ void sched_marks_stored(struct sched_marks *marks, size_t lane, int64_t slot_ms,
                         size_t hints, int64_t offset);
 /* Nothing with a slot up to slot_ms is unsent or under way. */
 void sched_marks_reach(struct sched_marks *marks, size_t lane, int64_t slot_ms);
+/* The clock shows now_ms: when it was set back, what was noted under later
+ * times is forgotten, so that marks go on. */
+void sched_marks_rewind(struct sched_marks *marks, int64_t now_ms);
 /* May the lane send more, or are too many of its hints undecided? */
 bool sched_marks_room(struct sched_marks *marks, size_t lane);
 

@@ -417,6 +417,7 @@ sched_publisher_step(struct sched_publisher *publisher)
     }
     if (now_ns - publisher->marked_ns >= TICK_NS) {
         publisher->marked_ns = now_ns;
+        sched_marks_rewind(publisher->opt.marks, now_ms);
         set_marks(publisher, now_ms);
         sched_memory_forget(publisher->opt.memory, now_ms);
     }

@@ -134,6 +134,28 @@ START_TEST(marks_are_bounded_and_err_on_the_late_side)
 }
 END_TEST
 
+START_TEST(a_clock_set_back_makes_marks_again)
+{
+    set_up();
+    sched_marks_take_over(&marks, 3, T - 7000000);
+    sched_marks_set_end(&marks, SLICE, 2);
+    sched_marks_stored(&marks, lane, T - 7200000, 1, 4);
+    sched_marks_reach(&marks, lane, T - 7200000);
+    sched_marks_stored(&marks, lane, T, 1, 5);
+    sched_marks_reach(&marks, lane, T);
+    sched_marks_rewind(&marks, T - 500); /* within what clocks do */
+    ck_assert(!sched_marks_passed(&marks, SLICE, T, 5, -1));
+    ck_assert(sched_marks_passed(&marks, SLICE, T, 6, -1));
+    sched_marks_rewind(&marks, T - 7199000); /* two hours back */
+    sched_marks_stored(&marks, lane, T - 7198000, 1, 8);
+    sched_marks_reach(&marks, lane, T - 7198000);
+    ck_assert(!sched_marks_passed(&marks, SLICE, T - 7198000, 8, -1));
+    ck_assert(sched_marks_passed(&marks, SLICE, T - 7198000, 9, -1));
+    ck_assert_int_eq(marks.lanes[lane].again, 0); /* none was a second hint */
+    sched_marks_done(&marks);
+}
+END_TEST
+
 START_TEST(a_lane_with_much_undecided_holds)
 {
     int64_t committed[4] = {0};
@@ -166,4 +188,5 @@ TOC_CHECK_MAIN("marks", lanes_follow_shard_and_priority,
                a_log_made_anew_has_lost_everything,
                a_takeover_judges_by_the_end_of_the_log,
                marks_are_bounded_and_err_on_the_late_side,
+               a_clock_set_back_makes_marks_again,
                a_lane_with_much_undecided_holds)
