@@ -379,8 +379,13 @@ exec_claims_try(struct exec_core *core)
 
     toc_arena_reset(&batch->rows);
     EXEC_COUNT(core->options.counters, claims, 1);
+    if (atomic_load(&core->claim_since_ns) == 0)
+        atomic_store(&core->claim_since_ns,
+                     toc_clock_mono(core->options.clock).ns);
     st = toc_store_claim(core->options.store, batch->claims, batch->n,
                          &batch->lock, &batch->rows, &err);
+    if (!toc_status_retryable(st))
+        atomic_store(&core->claim_since_ns, 0);
     if (st == TOC_OK)
         settle(core);
     else

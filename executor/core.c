@@ -6,6 +6,8 @@
 /* The longest sleep: shows that the loop lives, and finds a wall clock that was
  * set forward. */
 #define STEP_MS_MAX 1000
+/* A claim that takes longer says that something is wrong. */
+#define CLAIM_MS_MAX 500
 
 void
 exec_core_init(struct exec_core *core, const struct exec_core_options *options)
@@ -274,6 +276,15 @@ next_wake(struct exec_core *core, int64_t now_ms, int64_t latest_ns)
     return sooner(toc_clock_mono_at(core->options.clock, next).ns, latest_ns);
 }
 
+bool
+exec_core_is_well(const struct exec_core *core, int64_t now_ns)
+{
+    int64_t since_ns = atomic_load(&core->claim_since_ns);
+
+    return exec_session_holds(core) && !atomic_load(&core->unsound) &&
+           (since_ns == 0 || now_ns - since_ns < CLAIM_MS_MAX * TOC_NS_PER_MS);
+}
+
 static int64_t
 work(struct exec_core *core, int64_t now_ns)
 {
@@ -286,8 +297,10 @@ work(struct exec_core *core, int64_t now_ns)
     }
     if (core->batch.n == 0)
         exec_claims_gather(core, now_ms);
-    if (core->batch.n == 0)
+    if (core->batch.n == 0) {
+        atomic_store(&core->claim_since_ns, 0); /* what failed has gone */
         return next_wake(core, now_ms, latest_ns);
+    }
     if (core->batch.retry_ns > now_ns)
         return core->batch.retry_ns;
     exec_claims_try(core);

@@ -119,6 +119,9 @@ struct exec_core {
     _Atomic size_t calls;    /* under way */
     _Atomic size_t attempts; /* won, not yet written back */
     _Atomic int64_t stepped_ns;
+    _Atomic int64_t claim_since_ns; /* first try of a claim without an answer,
+                                     * 0: none */
+    _Atomic bool unsound;     /* no store, or clocks apart; the probe says so */
     _Atomic bool draining;    /* no more claims; any thread sets it and rings */
     _Atomic bool drained;     /* hints are dropped, no claim is under way */
     _Atomic bool wants_slots; /* a call that ends wakes the core */
@@ -132,6 +135,8 @@ void exec_core_done(struct exec_core *core);
 /* Returns when the monotonic clock must show to step again. */
 int64_t exec_core_step(struct exec_core *core);
 
+/* Could it claim now, as far as one knows? Any thread. */
+bool exec_core_is_well(const struct exec_core *core, int64_t now_ns);
 /* The results have written an attempt back (or given it up). Any thread. */
 void exec_core_attempt_gone(struct exec_core *core);
 

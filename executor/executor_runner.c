@@ -5,6 +5,7 @@
 #include "common/base/log.h"
 #include "common/base/thread.h"
 #include "executor/core.h"
+#include "executor/probe.h"
 #include "executor/results.h"
 
 /* Decided messages that wait behind an undecided one cost little each. */
@@ -30,10 +31,12 @@ struct exec_runner {
     struct exec_core core;
     struct exec_results results;
     struct lane_thread *lanes;
-    struct toc_thread core_thread, results_thread, coord_thread, guard_thread;
-    struct toc_bell guard_bell, main_bell;
+    struct exec_probe probe;
+    struct toc_thread core_thread, results_thread, probe_thread, coord_thread,
+        guard_thread;
+    struct toc_bell probe_bell, guard_bell, main_bell;
     bool started;
-    _Atomic bool stop_lanes, stop_core, stop_results, stop_coord;
+    _Atomic bool stop_lanes, stop_core, stop_results, stop_probe, stop_coord;
 };
 
 /* ---- loops ----------------------------------------------------------- */
@@ -71,6 +74,17 @@ run_results(void *arg)
     while (!atomic_load(&runner->stop_results)) {
         int64_t wake_ns = exec_results_step(&runner->results);
         exec_inbox_wait(&runner->results.inbox, wake_ns);
+    }
+}
+
+static void
+run_probe(void *arg)
+{
+    struct exec_runner *runner = arg;
+
+    while (!atomic_load(&runner->stop_probe)) {
+        int64_t wake_ns = exec_probe_step(&runner->probe);
+        (void)toc_bell_wait(&runner->probe_bell, wake_ns);
     }
 }
 
@@ -144,6 +158,7 @@ exec_runner_new(const struct exec_runner_options *options)
     struct exec_runner *runner = TOC_NEW(struct exec_runner);
 
     runner->options = *options;
+    toc_bell_init(&runner->probe_bell);
     toc_bell_init(&runner->guard_bell);
     toc_bell_init(&runner->main_bell);
     exec_results_init(&runner->results);
@@ -167,6 +182,9 @@ exec_runner_new(const struct exec_runner_options *options)
                                       .store = options->store,
                                       .counters = &runner->counters,
                                       .core = &runner->core};
+    runner->probe = (struct exec_probe){.clock = options->clock,
+                                        .store = options->store,
+                                        .core = &runner->core};
     runner->lanes = TOC_NEW_ARRAY(struct lane_thread, options->lanes);
     for (size_t i = 0; i < options->lanes; i++) {
         runner->lanes[i].runner = runner;
@@ -206,6 +224,7 @@ exec_runner_start(struct exec_runner *runner,
     runner->started = true;
     toc_thread_start(&runner->core_thread, "core", run_core, runner);
     toc_thread_start(&runner->results_thread, "results", run_results, runner);
+    toc_thread_start(&runner->probe_thread, "probe", run_probe, runner);
     if (runner->options.coord != NULL) {
         toc_thread_start(&runner->coord_thread, "coord", run_coord, runner);
         toc_thread_start(&runner->guard_thread, "guard", run_guard, runner);
@@ -224,6 +243,15 @@ exec_runner_lives(struct exec_runner *runner)
     for (size_t i = 0; i < runner->options.lanes; i++)
         lives = lives && atomic_load(&runner->lanes[i].stepped_ns) > since_ns;
     return lives;
+}
+
+bool
+exec_runner_is_fit(struct exec_runner *runner)
+{
+    for (size_t i = 0; i < runner->options.lanes; i++)
+        if (atomic_load(&runner->lanes[i].lane.away))
+            return false;
+    return true;
 }
 
 const struct exec_counters *
@@ -321,6 +349,9 @@ exec_runner_finish(struct exec_runner *runner, int64_t calls_ms,
     end_calls(runner, calls_ms);
     (void)wait_for(runner, no_attempts, results_ms);
     stop_coord(runner);
+    atomic_store(&runner->stop_probe, true);
+    toc_bell_ring(&runner->probe_bell);
+    toc_thread_join(&runner->probe_thread);
     atomic_store(&runner->stop_core, true);
     exec_inbox_ring(&runner->core.inbox);
     toc_thread_join(&runner->core_thread);
@@ -344,6 +375,7 @@ exec_runner_free(struct exec_runner *runner)
     for (size_t i = 0; i < runner->options.lanes; i++)
         exec_lane_done(&runner->lanes[i].lane);
     toc_free(runner->lanes);
+    toc_bell_done(&runner->probe_bell);
     toc_bell_done(&runner->guard_bell);
     toc_bell_done(&runner->main_bell);
     toc_free(runner);

@@ -1,6 +1,6 @@
 /*
  * The executor's threads: one for each lane, one for the core (with its
- * claims), one for the results, one for the session.
+ * claims), one for the results, one for the probe, two for the session.
  *
  *     runner = exec_runner_new(&options);
  *     ... open a consumer for each lane with exec_lane_rebalance and
@@ -50,6 +50,8 @@ void exec_runner_start(struct exec_runner *runner,
                        struct toc_bus_consumer *const *consumers);
 /* Is every loop coming by? Any thread. */
 bool exec_runner_lives(struct exec_runner *runner);
+/* Can it claim: is every lane in the group? Any thread. */
+bool exec_runner_is_fit(struct exec_runner *runner);
 const struct exec_counters *exec_runner_counters(struct exec_runner *runner);
 
 /* Stops the lanes and the claims. Returns when no claim is under way (bounded

@@ -118,6 +118,30 @@ exec_lane_rebalance(void *arg, enum toc_bus_event_kind kind, int16_t topic,
         revoked(lane, topic, partition, lost);
 }
 
+/* ---- the group ------------------------------------------------------- */
+
+static void
+join_or_leave(struct exec_lane *lane)
+{
+    int64_t now_ns = toc_clock_mono(lane->clock).ns;
+    bool join = exec_fitness_look(
+        &lane->fitness, exec_core_is_well(lane->core, now_ns), now_ns);
+    struct toc_error err = {0};
+
+    if (join != atomic_load(&lane->away))
+        return;
+    if (toc_bus_consumer_join(lane->consumer, join, &err) != TOC_OK) {
+        TOC_LOG(WARN, "lane.join_failed", F_MSG("trying again"), F_ERR(&err));
+        return;
+    }
+    atomic_store(&lane->away, !join);
+    if (join)
+        TOC_LOG(INFO, "lane.joined", F_MSG("claims are possible again"));
+    else
+        TOC_LOG(WARN, "lane.left",
+                F_MSG("nothing can be claimed, others take the partitions"));
+}
+
 /* ---- the step -------------------------------------------------------- */
 
 void
@@ -202,6 +226,7 @@ exec_lane_step(struct exec_lane *lane)
     size_t n;
 
     exec_lane_apply_marks(lane);
+    join_or_leave(lane);
     pause_or_resume(lane);
     n = toc_bus_consumer_poll(lane->consumer, messages, POLL_MAX,
                               poll_ms(lane));

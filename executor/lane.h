@@ -6,6 +6,8 @@
  * resumes when there is room again. A few messages above the bound are what one
  * poll may bring.
  *
+ * Who cannot claim leaves the group, so that others get the partitions.
+ *
  * Threads: its own (the rebalance callback runs inside the consumer's poll).
  */
 #ifndef TOC_EXECUTOR_LANE_H
@@ -13,6 +15,7 @@
 
 #include "common/bus/bus.h"
 #include "executor/core.h"
+#include "executor/fitness.h"
 #include "executor/intake.h"
 
 /* Topics of a lane's consumer, most urgent first: the priorities. */
@@ -31,6 +34,8 @@ struct exec_lane {
     size_t hints_max, messages_max;
     struct exec_intake intake;
     bool paused[EXEC_TOPICS];
+    struct exec_fitness fitness;
+    _Atomic bool away; /* out of the group; any thread reads */
     struct exec_assignment *assignments; /* one for each partition ever ours */
     size_t n, cap;
 };
@@ -44,7 +49,8 @@ void exec_lane_done(struct exec_lane *lane);
 void exec_lane_rebalance(void *arg, enum toc_bus_event_kind kind, int16_t topic,
                          int32_t partition, bool lost);
 
-/* Marks what is decided, pauses or resumes, polls once and hands over. */
+/* Marks what is decided, leaves or joins, pauses or resumes, polls once and
+ * hands over. */
 void exec_lane_step(struct exec_lane *lane);
 /* Only the marks. */
 void exec_lane_apply_marks(struct exec_lane *lane);

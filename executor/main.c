@@ -16,17 +16,17 @@
 #include "common/rpc/server.h"
 #include "common/store/mysql/store_mysql.h"
 #include "executor/executor_runner.h"
+#include "executor/probe.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
 #define ROLE "executor"
 #define LANES_MAX 16
-#define POOL_CONNECTIONS 4 /* claims, results, start and check */
+#define POOL_CONNECTIONS 4 /* claims, results, probe, start */
 #define START_MS INT64_C(60000)
 #define START_RETRY_MS 500
 #define TOPIC_MS 5000
-#define SKEW_MS_MAX 1000
 #define WATCH_MS 1000
 #define ALIVE_MS 5000
 #define COUNTERS_MS 60000
@@ -173,43 +173,18 @@ migrate_store(struct process *p, struct toc_error *reterr)
     return toc_store_mysql_migrate(p->store, reterr);
 }
 
-/* The difference to the database's clock, ms; the reading's own duration counts
- * for us. */
-static enum toc_status
-measure_skew(struct process *p, int64_t *ret_skew_ms, struct toc_error *reterr)
-{
-    int64_t before_ms = toc_clock_wall(p->clk).ms, after_ms, there_ms;
-    enum toc_status st =
-        toc_store_now(toc_store_mysql_port(p->store), &there_ms, reterr);
-
-    if (st != TOC_OK)
-        return st;
-    after_ms = toc_clock_wall(p->clk).ms;
-    *ret_skew_ms = 0;
-    if (there_ms < before_ms)
-        *ret_skew_ms = there_ms - before_ms;
-    else if (there_ms > after_ms)
-        *ret_skew_ms = there_ms - after_ms;
-    return TOC_OK;
-}
-
-static bool
-skew_is_bad(int64_t skew_ms)
-{
-    return skew_ms > SKEW_MS_MAX || skew_ms < -SKEW_MS_MAX;
-}
-
 static enum toc_status
 check_clock(struct process *p, struct toc_error *reterr)
 {
     int64_t skew_ms;
-    enum toc_status st = measure_skew(p, &skew_ms, reterr);
+    enum toc_status st = exec_skew_measure(
+        p->clk, toc_store_mysql_port(p->store), &skew_ms, reterr);
 
-    if (st == TOC_OK && skew_is_bad(skew_ms))
+    if (st == TOC_OK && exec_skew_is_bad(skew_ms))
         return toc_error_set(reterr, TOC_PRECONDITION, ROLE, 0,
                              "the clock differs from the database's by %lld "
                              "ms, at most %d are served",
-                             (long long)skew_ms, SKEW_MS_MAX);
+                             (long long)skew_ms, EXEC_SKEW_MS_MAX);
     return st;
 }
 
@@ -349,26 +324,6 @@ start(struct process *p, struct toc_error *reterr)
 
 /* ---- running --------------------------------------------------------- */
 
-static void
-watch_clock(struct process *p)
-{
-    int64_t skew_ms = 0;
-    struct toc_error err = {0};
-
-    if (measure_skew(p, &skew_ms, &err) != TOC_OK) {
-        TOC_LOG(WARN, "executor.store_failed", F_MSG("looking again"),
-                F_ERR(&err));
-        return; /* calls and results say more about it */
-    }
-    if (skew_is_bad(skew_ms))
-        TOC_LOG(ERROR, "executor.clock_skewed",
-                F_MSG("our clock is too far from the database's"),
-                F_INT("skew_ms", skew_ms),
-                F_STR("hint", "check time synchronisation of this machine"));
-    else
-        toc_app_ready_for(p->app, "clock", 3 * COUNTERS_MS);
-}
-
 /* Readiness is looked at once a second; the rest once a minute. */
 static void
 watch(struct process *p)
@@ -377,12 +332,12 @@ watch(struct process *p)
 
     while (!toc_app_stopping(p->app)) {
         if (now.ns >= minute.ns) {
-            watch_clock(p);
             exec_counters_log(exec_runner_counters(p->runner));
             minute = toc_mono_add_ms(now, COUNTERS_MS);
         }
         if (exec_runner_lives(p->runner))
             toc_app_ready_for(p->app, "loops", ALIVE_MS);
+        toc_app_ready_set(p->app, "group", exec_runner_is_fit(p->runner));
         toc_rpc_server_serving(p->server, toc_app_ready(p->app));
         (void)toc_bell_wait(&p->bell, toc_mono_add_ms(now, WATCH_MS).ns);
         now = toc_clock_mono(p->clk);

@@ -92,6 +92,13 @@ toc_bus_consumer_pause(struct toc_bus_consumer *consumer, int16_t topic,
     consumer->ops->pause(consumer->self, topic, paused);
 }
 
+enum toc_status
+toc_bus_consumer_join(struct toc_bus_consumer *consumer, bool join,
+                      struct toc_error *reterr)
+{
+    return consumer->ops->join(consumer->self, join, reterr);
+}
+
 void
 toc_bus_consumer_wake(struct toc_bus_consumer *consumer)
 {

@@ -101,6 +101,7 @@ struct toc_bus_consumer_ops {
                  int64_t next_offset);
     enum toc_status (*commit)(void *self, bool wait, struct toc_error *reterr);
     void (*pause)(void *self, int16_t topic, bool paused);
+    enum toc_status (*join)(void *self, bool join, struct toc_error *reterr);
     void (*wake)(void *self);
 };
 
@@ -124,6 +125,10 @@ TOC_MUST_CHECK enum toc_status toc_bus_consumer_commit(
 /* Stops or resumes fetching of all partitions of a topic; membership stays. */
 void toc_bus_consumer_pause(struct toc_bus_consumer *consumer, int16_t topic,
                             bool paused);
+/* Leaves the group and so gives all partitions up (REVOKED is told inside the
+ * next polls), or joins it again. A consumer that was opened has joined. */
+TOC_MUST_CHECK enum toc_status toc_bus_consumer_join(
+    struct toc_bus_consumer *consumer, bool join, struct toc_error *reterr);
 /* Ends a poll that is waiting. Any thread. */
 void toc_bus_consumer_wake(struct toc_bus_consumer *consumer);
 

@@ -37,7 +37,7 @@ struct toc_consumer_kafka_options {
     const char *group;
     const char *const *topics; /* most urgent first: polled first */
     int16_t n_topics;
-    int64_t session_timeout_ms; /* 0: 3,000 */
+    int64_t session_timeout_ms; /* 0: 2,000 */
     toc_bus_rebalance_fn *rebalance;
     void *rebalance_arg;
 };

@@ -30,7 +30,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define SESSION_TIMEOUT_MS 3000
+/* Of the broker: group.min.session.timeout.ms is not above it. */
+#define SESSION_TIMEOUT_MS 2000
 #define COMMIT_MS 2000
 #define CLOSE_MS 5000
 #define CLOSE_SLICE_MS 100
@@ -405,6 +406,29 @@ op_pause(void *self, int16_t topic, bool paused)
     consumer->topics[topic].paused = paused;
 }
 
+static enum toc_status
+subscribe(struct toc_consumer_kafka *consumer, struct toc_error *reterr)
+{
+    rd_kafka_topic_partition_list_t *list =
+        rd_kafka_topic_partition_list_new(consumer->n_topics);
+    for (int16_t i = 0; i < consumer->n_topics; i++)
+        rd_kafka_topic_partition_list_add(list, consumer->topics[i].name,
+                                          RD_KAFKA_PARTITION_UA);
+    rd_kafka_resp_err_t err = rd_kafka_subscribe(consumer->kafka, list);
+    rd_kafka_topic_partition_list_destroy(list);
+    return toc_kafka_error(err, "subscribe", reterr);
+}
+
+static enum toc_status
+op_join(void *self, bool join, struct toc_error *reterr)
+{
+    struct toc_consumer_kafka *consumer = self;
+    if (join)
+        return subscribe(consumer, reterr);
+    return toc_kafka_error(rd_kafka_unsubscribe(consumer->kafka), "unsubscribe",
+                           reterr);
+}
+
 static void
 op_wake(void *self)
 {
@@ -420,6 +444,7 @@ static const struct toc_bus_consumer_ops ops = {
     .mark = op_mark,
     .commit = op_commit,
     .pause = op_pause,
+    .join = op_join,
     .wake = op_wake,
 };
 
@@ -474,19 +499,6 @@ make_queues(struct toc_consumer_kafka *consumer,
         topic->queue = rd_kafka_queue_new(consumer->kafka);
         rd_kafka_queue_io_event_enable(topic->queue, consumer->bell[1], "m", 1);
     }
-}
-
-static enum toc_status
-subscribe(struct toc_consumer_kafka *consumer, struct toc_error *reterr)
-{
-    rd_kafka_topic_partition_list_t *list =
-        rd_kafka_topic_partition_list_new(consumer->n_topics);
-    for (int16_t i = 0; i < consumer->n_topics; i++)
-        rd_kafka_topic_partition_list_add(list, consumer->topics[i].name,
-                                          RD_KAFKA_PARTITION_UA);
-    rd_kafka_resp_err_t err = rd_kafka_subscribe(consumer->kafka, list);
-    rd_kafka_topic_partition_list_destroy(list);
-    return toc_kafka_error(err, "subscribe", reterr);
 }
 
 enum toc_status

@@ -135,6 +135,45 @@ all_committed(void *arg)
     return true;
 }
 
+/* ---- a session that the test ends and begins ------------------------- */
+
+static atomic_bool session_held = true;
+
+static int64_t
+session_deadline(void *self)
+{
+    (void)self;
+    return atomic_load(&session_held) ? INT64_MAX : 0;
+}
+
+static enum toc_status
+session_poll(void *self, int64_t timeout_ms, toc_coord_event_fn *fn, void *arg,
+             struct toc_error *reterr)
+{
+    struct toc_mono now = toc_clock_mono(toc_clock_os());
+
+    (void)self;
+    (void)fn;
+    (void)arg;
+    (void)reterr;
+    toc_clock_os_sleep_until(
+        toc_mono_add_ms(now, timeout_ms < 100 ? timeout_ms : 100));
+    return TOC_OK;
+}
+
+static void
+session_wake(void *self)
+{
+    (void)self;
+}
+
+static const struct toc_coord_ops session_ops = {.name = "test",
+                                                 .poll = session_poll,
+                                                 .deadline_boot_ns =
+                                                     session_deadline,
+                                                 .wake = session_wake};
+static struct toc_coord session = {&session_ops, NULL};
+
 /* ---- an executor ----------------------------------------------------- */
 
 struct node {
@@ -145,7 +184,7 @@ struct node {
 };
 
 static void
-node_start(struct node *node, uint32_t id)
+node_start_with(struct node *node, uint32_t id, struct toc_coord *coord)
 {
     const char *topics[EXEC_TOPICS];
     struct toc_bus_consumer *port;
@@ -159,6 +198,7 @@ node_start(struct node *node, uint32_t id)
         .clock = toc_clock_os(),
         .store = toc_store_mysql_port(node->store),
         .invoke = toc_invoke_grpc_port(node->invoke),
+        .coord = coord,
         .node_id = id,
         .lanes = 1,
         .hints_max = 10000,
@@ -179,6 +219,12 @@ node_start(struct node *node, uint32_t id)
         &node->consumer, err));
     port = toc_consumer_kafka_port(node->consumer);
     exec_runner_start(node->runner, &port);
+}
+
+static void
+node_start(struct node *node, uint32_t id)
+{
+    node_start_with(node, id, NULL);
 }
 
 static void
@@ -444,6 +490,47 @@ START_TEST(stop_ends_what_hangs)
 }
 END_TEST
 
+static bool
+is_fit(void *arg)
+{
+    return exec_runner_is_fit(arg);
+}
+
+static bool
+is_unfit(void *arg)
+{
+    return !is_fit(arg);
+}
+
+/* One without a session gives its partitions to the other, and takes them again
+ * when it has one. */
+START_TEST(who_cannot_claim_is_replaced)
+{
+    struct node first, second;
+
+    atomic_store(&session_held, true);
+    node_start_with(&first, 11, &session);
+    warm_up();
+    node_start(&second, 12);
+    atomic_store(&session_held, false);
+    ck_assert(toc_eventually(is_unfit, first.runner));
+    submit(1, 100, now_ms() + 50, 100);
+    publish_in_time(1, 100);
+    wait_state(TOC_STATE_SUCCESS, 101);
+    ck_assert_uint_ge(COUNTED(&second, won), 100);
+    atomic_store(&session_held, true);
+    ck_assert(toc_eventually(is_fit, first.runner));
+    node_stop(&second, 5000);
+    submit(101, 100, now_ms() + 50, 100);
+    publish_in_time(101, 100);
+    wait_state(TOC_STATE_SUCCESS, 201);
+    check_once_each(201);
+    ck_assert(toc_eventually(all_committed, NULL));
+    node_stop(&first, 5000);
+    end();
+}
+END_TEST
+
 /* A payload beyond what a hint carries, and garbage before it. */
 START_TEST(garbage_is_passed)
 {
@@ -472,6 +559,7 @@ main(void)
                                     unreachable_business_is_tried_again_later,
                                     stop_waits_for_a_call,
                                     stop_ends_what_hangs,
+                                    who_cannot_claim_is_replaced,
                                     garbage_is_passed};
 
     return run_tests("executor", tests, sizeof tests / sizeof tests[0], 120,

@@ -40,7 +40,7 @@ struct fake_store {
     size_t n;
     int64_t behind_ms; /* the database's clock is behind by */
     /* The next operations fail so, n times; applied: they took effect. */
-    unsigned fail_claims, fail_finishes, fail_renewals;
+    unsigned fail_claims, fail_finishes, fail_renewals, fail_nows;
     enum toc_status fail_as;
     bool applied;
     const struct toc_task *poison; /* an operation with this row is refused */
@@ -217,12 +217,22 @@ fake_renew(void *self, const struct toc_task_ref *refs, const uint64_t *tokens,
     return TOC_OK;
 }
 
+static inline enum toc_status
+fake_now(void *self, int64_t *ret_ms, struct toc_error *reterr)
+{
+    struct fake_store *store = self;
+
+    *ret_ms = toc_clock_wall(store->clk).ms - store->behind_ms;
+    return fake_fails(store, &store->fail_nows, reterr);
+}
+
 static inline void
 fake_store_init(struct fake_store *store, struct toc_clock_sim *sim)
 {
     static const struct toc_store_ops ops = {.name = "fake",
                                              .claim = fake_claim,
                                              .finish = fake_finish,
+                                             .now = fake_now,
                                              .renew = fake_renew};
 
     store->port = (struct toc_store){&ops, store};
@@ -369,7 +379,37 @@ struct fake_bus {
     int64_t next[EXEC_TOPICS][FAKE_PARTITIONS]; /* offsets to be */
     int64_t marks[EXEC_TOPICS][FAKE_PARTITIONS];
     bool paused[EXEC_TOPICS];
+    bool left;
+    bool tell; /* a change of left, with the next poll */
+    struct exec_lane *lane;
 };
+
+/* All partitions come or go, as the bus tells it inside a poll. */
+static inline void
+fake_rebalance(struct fake_bus *bus)
+{
+    enum toc_bus_event_kind kind =
+        bus->left ? TOC_BUS_REVOKED : TOC_BUS_ASSIGNED;
+
+    for (int16_t topic = 0; bus->tell && topic < EXEC_TOPICS; topic++)
+        for (int32_t p = 0; p < FAKE_PARTITIONS; p++)
+            exec_lane_rebalance(bus->lane, kind, topic, p, false);
+    if (bus->tell && !bus->left)
+        bus->first = 0; /* from the marks on */
+    bus->tell = false;
+}
+
+static inline enum toc_status
+fake_join(void *self, bool join, struct toc_error *reterr)
+{
+    struct fake_bus *bus = self;
+
+    (void)reterr;
+    ck_assert(bus->left == join);
+    bus->left = !join;
+    bus->tell = true;
+    return TOC_OK;
+}
 
 static inline size_t
 fake_poll(void *self, struct toc_bus_message *messages, size_t max,
@@ -379,17 +419,21 @@ fake_poll(void *self, struct toc_bus_message *messages, size_t max,
     size_t n = 0;
 
     (void)timeout_ms;
-    for (size_t i = bus->first; i < bus->n && n < max; i++) {
+    if (bus->lane != NULL)
+        fake_rebalance(bus);
+    for (size_t i = bus->first; !bus->left && i < bus->n && n < max; i++) {
         struct fake_message *from = &bus->messages[i];
 
         if (bus->paused[from->topic])
             break; /* simple: nothing overtakes */
+        bus->first++;
+        if (from->offset < bus->marks[from->topic][from->partition])
+            continue;
         messages[n++] =
             (struct toc_bus_message){.topic = from->topic,
                                      .partition = from->partition,
                                      .offset = from->offset,
                                      .bytes = toc_buf_view(&from->bytes)};
-        bus->first++;
     }
     return n;
 }
@@ -425,7 +469,8 @@ fake_bus_init(struct fake_bus *bus)
                                                     .poll = fake_poll,
                                                     .release = fake_release,
                                                     .mark = fake_mark,
-                                                    .pause = fake_pause};
+                                                    .pause = fake_pause,
+                                                    .join = fake_join};
 
     bus->port = (struct toc_bus_consumer){&ops, bus};
 }
@@ -532,9 +577,9 @@ rig_new(struct exec_core_options options)
                                       .core = &rig->core};
     exec_lane_init(&rig->lane, 0, &rig->core, &rig->counters, 1000, 1000);
     rig->lane.consumer = &rig->bus.port;
-    for (int16_t topic = 0; topic < EXEC_TOPICS; topic++)
-        for (int32_t p = 0; p < FAKE_PARTITIONS; p++)
-            exec_lane_rebalance(&rig->lane, TOC_BUS_ASSIGNED, topic, p, false);
+    rig->bus.lane = &rig->lane;
+    rig->bus.tell = true;
+    fake_rebalance(&rig->bus);
     return rig;
 }
 

@@ -7,6 +7,8 @@
  */
 #include "tests/unit/executor/fakes.h"
 
+#include "executor/probe.h"
+
 #define CORE 0
 #define NORMAL 1
 
@@ -622,6 +624,81 @@ START_TEST(retries_until_dead)
 }
 END_TEST
 
+/* Without a session, the partitions are others' after a while, with all that is
+ * undecided; they come back when there is one. */
+START_TEST(who_cannot_claim_leaves_the_group)
+{
+    struct rig *rig = rig_new(rig_options());
+    struct toc_task *row = task_in(rig, 2);
+
+    rig->coord.deadline_ns = 0;
+    hint_one(rig, row, 0);
+    rig_run(rig, 2400);
+    ck_assert(!rig->bus.left);
+    rig_run(rig, 200);
+    ck_assert(rig->bus.left);
+    ck_assert(atomic_load(&rig->lane.away));
+    ck_assert_uint_eq(atomic_load(&rig->core.hints), 0);
+    ck_assert_int_eq(rig->bus.marks[NORMAL][0], 0);
+    rig_run(rig, 5000);
+    ck_assert(rig->bus.left);
+    rig->coord.deadline_ns = INT64_MAX;
+    rig_run(rig, 5);
+    ck_assert(!rig->bus.left);
+    ck_assert_uint_eq(rig->invoke.n, 1);
+    rig_free(rig);
+}
+END_TEST
+
+START_TEST(failing_claims_leave_the_group)
+{
+    struct rig *rig = rig_new(rig_options());
+    struct toc_task *row = task_in(rig, 2);
+
+    rig->store.fail_claims = 1000000;
+    rig->store.fail_as = TOC_UNAVAILABLE;
+    hint_one(rig, row, 0);
+    rig_run(rig, 3100);
+    ck_assert(rig->bus.left);
+    rig->store.fail_claims = 0;
+    rig_run(rig, 2000);
+    ck_assert(!rig->bus.left);
+    ck_assert_uint_eq(rig->invoke.n, 1);
+    rig_free(rig);
+}
+END_TEST
+
+/* Clocks apart, or a store that does not answer while nothing is due. */
+START_TEST(the_probe_tells_what_is_not_sound)
+{
+    struct rig *rig = rig_new(rig_options());
+    struct exec_probe probe = {&rig->sim.clock, &rig->store.port, &rig->core};
+    int64_t now_ns = toc_clock_mono(&rig->sim.clock).ns;
+
+    ck_assert_int_eq(exec_probe_step(&probe), now_ns + 1000 * TOC_NS_PER_MS);
+    ck_assert(exec_core_is_well(&rig->core, now_ns));
+    rig->store.behind_ms = 1100;
+    (void)exec_probe_step(&probe);
+    ck_assert(!exec_core_is_well(&rig->core, now_ns));
+    rig_run(rig, 2600);
+    ck_assert(rig->bus.left);
+    rig->store.behind_ms = -1100;
+    (void)exec_probe_step(&probe);
+    ck_assert(!exec_core_is_well(&rig->core, now_ns));
+    rig->store.behind_ms = 900;
+    (void)exec_probe_step(&probe);
+    ck_assert(exec_core_is_well(&rig->core, now_ns));
+    rig->store.fail_nows = 1;
+    rig->store.fail_as = TOC_UNAVAILABLE;
+    (void)exec_probe_step(&probe);
+    ck_assert(!exec_core_is_well(&rig->core, now_ns));
+    (void)exec_probe_step(&probe);
+    rig_run(rig, 1000);
+    ck_assert(!rig->bus.left);
+    rig_free(rig);
+}
+END_TEST
+
 START_TEST(drain_drops_hints_undecided)
 {
     struct rig *rig = rig_new(rig_options());
@@ -681,4 +758,6 @@ TOC_CHECK_MAIN(
     revoked_hints_are_dropped_and_calls_go_on,
     marks_of_an_older_time_are_ignored, garbage_is_counted_and_passed,
     pressure_pauses_low_before_core, open_attempts_are_bounded,
-    retries_until_dead, drain_drops_hints_undecided, wall_clock_steps)
+    retries_until_dead, who_cannot_claim_leaves_the_group,
+    failing_claims_leave_the_group, the_probe_tells_what_is_not_sound,
+    drain_drops_hints_undecided, wall_clock_steps)

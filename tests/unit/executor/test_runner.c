@@ -187,6 +187,16 @@ line_pause(void *self, int16_t topic, bool paused)
     fake_pause(&((struct line *)self)->bus, topic, paused);
 }
 
+/* A bus that goes on delivering to who left: nothing here needs more. */
+static enum toc_status
+line_join(void *self, bool join, struct toc_error *reterr)
+{
+    (void)self;
+    (void)join;
+    (void)reterr;
+    return TOC_OK;
+}
+
 static void
 line_wake(void *self)
 {
@@ -198,6 +208,7 @@ static const struct toc_bus_consumer_ops line_ops = {.name = "line",
                                                      .release = fake_release,
                                                      .mark = line_mark,
                                                      .pause = line_pause,
+                                                     .join = line_join,
                                                      .wake = line_wake};
 
 /* ---- session --------------------------------------------------------- */
@@ -256,6 +267,7 @@ static void
 make_world(void)
 {
     static const struct toc_store_ops store_ops = {.name = "safe",
+                                                   .now = fake_now,
                                                    .claim = safe_claim,
                                                    .finish = safe_finish,
                                                    .renew = safe_renew};
