@@ -9,6 +9,7 @@
 #define PAST_MS 2000        /* younger rows are the main path's */
 #define STRAGGLER_MS 60000  /* unfinished for longer: recorded */
 #define STRAGGLERS_MAX 1000 /* of a shard; more is a backlog */
+#define RECHECK_MAX 16      /* shards at once, for those that ended only */
 #define BEHIND_MS 8000      /* the low-water mark stays so far behind */
 #define CHUNKS_MAX 10       /* in a period */
 #define FREE_AT_ONCE 500
@@ -320,6 +321,7 @@ take_over(struct sched_sweep *sweep)
         if (is_new(sweep, i)) {
             sweep->pass_gen[i] = sweep->seen[i] =
                 sched_shards_gen(sweep->opt.shards, i);
+            sweep->recorded[i] = true; /* by the owner before */
             sched_marks_take_over(sweep->opt.marks, i, now_ms);
         }
     sweep->end_ms = now_ms;
@@ -488,6 +490,7 @@ scan_stragglers(struct sched_sweep *sweep)
 
     sweep->phase = SCHED_SWEEP_RECORD;
     sweep->record_at = 0;
+    sweep->rechecked = 0;
     if (!sweep->stragglers && now_ns < sweep->stragglers_ns)
         return now_ns;
     forget_rows(sweep);
@@ -504,6 +507,17 @@ scan_stragglers(struct sched_sweep *sweep)
     return mono_ns(sweep);
 }
 
+/* Recorded ones that have ended are forgotten by the same operation, so a shard
+ * has its turn until none is left, a few shards at a time. */
+static bool
+wants_record(struct sched_sweep *sweep, uint16_t shard)
+{
+    if (sweep->pass_gen[shard] == 0)
+        return false;
+    return sweep->old[shard] ||
+           (sweep->recorded[shard] && sweep->rechecked++ < RECHECK_MAX);
+}
+
 static int64_t
 record_stragglers(struct sched_sweep *sweep)
 {
@@ -514,8 +528,7 @@ record_stragglers(struct sched_sweep *sweep)
 
     if (!may_write(sweep) || (shard == 0 && now_ns < sweep->record_ns))
         shard = TOC_SHARDS; /* not each time: a statement per shard */
-    while (shard < TOC_SHARDS &&
-           (sweep->pass_gen[shard] == 0 || !sweep->old[shard]))
+    while (shard < TOC_SHARDS && !wants_record(sweep, shard))
         shard++;
     sweep->record_at = (uint16_t)(shard + 1);
     if (shard == TOC_SHARDS) {
@@ -526,6 +539,7 @@ record_stragglers(struct sched_sweep *sweep)
                                     wall_ms(sweep) - STRAGGLER_MS,
                                     STRAGGLERS_MAX, &waiting, &err) != TOC_OK)
         return failed(sweep, "recording stragglers", &err);
+    sweep->recorded[shard] = waiting > 0;
     if (waiting > 0)
         sweep->stragglers = true;
     sweep->record_ns = now_ns + MINUTE_NS / 4;

@@ -77,9 +77,11 @@ struct sched_sweep {
     struct toc_task *expired, *waiting;
     size_t n_expired, n_waiting, rows;
 
-    bool old[TOC_SHARDS]; /* holds rows to be recorded as stragglers */
+    bool old[TOC_SHARDS];      /* holds rows to be recorded as stragglers */
+    bool recorded[TOC_SHARDS]; /* has recorded ones, or may have */
     uint16_t record_at;
-    bool stragglers;                  /* there are some */
+    unsigned rechecked; /* shards of this round, only because of `recorded` */
+    bool stragglers;    /* there are some */
     int64_t stragglers_ns, record_ns; /* next time */
 
     int64_t committed_ns[TOC_PRIORITIES]; /* when read; 0: not */

@@ -38,7 +38,7 @@ struct fake_store {
     bool applied;          /* a failing submit takes effect all the same */
     struct toc_str poison; /* a submit with this biz_id is refused for good */
     /* What was seen. */
-    unsigned loads, scans, frees, advances, submits;
+    unsigned loads, scans, frees, advances, submits, records;
     size_t submit_rows_max, scan_rows_max;
     uint8_t contents[FAKE_ROWS_MAX][8];
 };
@@ -201,6 +201,7 @@ fake_record_stragglers(void *self, uint16_t shard, int64_t before_ms,
     enum toc_status st;
 
     (void)max;
+    store->records++;
     if (fake_fails(store, reterr, &st))
         return st;
     for (size_t i = 0; i < store->n; i++) {

@@ -213,6 +213,33 @@ START_TEST(the_mark_rises_and_stragglers_are_kept)
 }
 END_TEST
 
+START_TEST(stragglers_that_ended_are_forgotten)
+{
+    struct toc_task *mine, *theirs;
+    unsigned records;
+
+    rig_set_up();
+    theirs = fake_row(rig.store, 9, TOC_PRIORITY_NORMAL, rig_now() - 3600000);
+    theirs->state = TOC_STATE_SUCCESS;
+    rig.store->straggler[0] = true; /* recorded by the owner before */
+    mine = fake_row(rig.store, 4, TOC_PRIORITY_NORMAL, rig_now() + 100);
+    rig_own(0, 9);
+    rig_run(2000);
+    mine->state = TOC_STATE_EXECUTING;
+    mine->lock_until_ms = rig_now() + 600000;
+    rig_run(100000);
+    ck_assert(!rig.store->straggler[0]);
+    ck_assert(rig.store->straggler[1]);
+    mine->state = TOC_STATE_SUCCESS;
+    rig_run(40000);
+    ck_assert(!rig.store->straggler[1]);
+    records = rig.store->records; /* and that is the end of it */
+    rig_run(100000);
+    ck_assert_uint_eq(rig.store->records, records);
+    rig_tear_down();
+}
+END_TEST
+
 START_TEST(little_work_when_idle)
 {
     set_up();
@@ -381,7 +408,8 @@ TOC_CHECK_MAIN("sweep", a_lost_hint_is_sent_again_and_only_then,
                a_takeover_waits_for_the_log_to_be_read,
                a_cold_start_fires_the_past_at_once,
                a_shard_taken_during_a_backlog_is_seen_to,
-               the_mark_rises_and_stragglers_are_kept, little_work_when_idle,
+               the_mark_rises_and_stragglers_are_kept,
+               stragglers_that_ended_are_forgotten, little_work_when_idle,
                failures_begin_anew, a_silent_bus_is_not_asked_for_every_row,
                no_statement_over_hours_of_backlog,
                marks_of_idle_shards_rise_too, a_clock_that_jumps_writes_nothing,
