@@ -357,7 +357,7 @@ TOC_MUST_CHECK enum toc_status toc_store_get(struct toc_store *store,
                                              struct toc_error *reterr);
 
 /* All tasks of a business id, live and ended, oldest due first; at most 1,000.
- */
+ * When there are more, ended ones are left out before any live one. */
 TOC_MUST_CHECK enum toc_status toc_store_list_biz(
     struct toc_store *store, struct toc_str biz_type, struct toc_str biz_id,
     struct toc_arena *arena, struct toc_task **ret_tasks, size_t *ret_n,

@@ -58,8 +58,32 @@ cmp_due(const void *a, const void *b)
     return toc_task_id_cmp(x->id, y->id);
 }
 
+static int
+cmp_live_due(const void *a, const void *b)
+{
+    const struct toc_task *x = a, *y = b;
+    bool x_ended = toc_state_ended(x->state),
+         y_ended = toc_state_ended(y->state);
+
+    return x_ended != y_ended ? (int)x_ended - (int)y_ended : cmp_due(a, b);
+}
+
+/* The same task twice: the later version first. */
+static int
+cmp_id_version(const void *a, const void *b)
+{
+    const struct toc_task *x = a, *y = b;
+    int order = toc_task_id_cmp(x->id, y->id);
+
+    if (order != 0)
+        return order;
+    return (x->version < y->version) - (x->version > y->version);
+}
+
+/* Live and ended ones are asked for apart, so that no number of ended ones
+ * stands before the live. */
 static void
-select_biz(struct toc_my_conn *conn, const char *table,
+select_biz(struct toc_my_conn *conn, const char *table, const char *which,
            const struct biz_list *list)
 {
     struct toc_buf *sql = toc_my_next(conn);
@@ -68,7 +92,8 @@ select_biz(struct toc_my_conn *conn, const char *table,
     toc_row_select(sql, "t.", TOC_ROW_HINT);
     toc_buf_printf(sql, " FROM %s k" TOC_MY_JOIN_ROW "k.key_hash", table);
     toc_sql_between_biz(sql, toc_key_hash_biz(list->biz_type, list->biz_id).b);
-    toc_buf_printf(sql, " LIMIT %d", 2 * LIST_MAX);
+    toc_buf_printf(sql, " AND t.status%s%d LIMIT %d", which, TOC_STATE_ENDED,
+                   2 * LIST_MAX);
 }
 
 static enum toc_status
@@ -91,34 +116,39 @@ take_biz(struct toc_my_conn *conn, size_t reply, struct biz_list *list,
     return TOC_OK;
 }
 
+#define BIZ_REPLIES 3
+
 static enum toc_status
 biz_body(struct toc_my_conn *conn, void *arg, struct toc_error *reterr)
 {
     struct biz_list *list = arg;
     enum toc_status st;
+    size_t rows = 0;
 
     toc_my_begin(conn);
-    select_biz(conn, "task_key", list);
-    select_biz(conn, "key_history", list);
+    select_biz(conn, "task_key", "<", list);
+    select_biz(conn, "task_key", ">=", list);
+    select_biz(conn, "key_history", ">=", list);
     st = toc_my_run(conn, reterr);
     if (st != TOC_OK)
         return st;
+    for (size_t i = 0; i < BIZ_REPLIES; i++)
+        rows += (size_t)mysql_num_rows(conn->replies[i].rows);
     list->n = 0;
-    list->tasks =
-        toc_arena_calloc(list->arena,
-                         (size_t)(mysql_num_rows(conn->replies[0].rows) +
-                                  mysql_num_rows(conn->replies[1].rows) + 1),
-                         sizeof *list->tasks);
-    st = take_biz(conn, 0, list, reterr);
-    return st == TOC_OK ? take_biz(conn, 1, list, reterr) : st;
+    list->tasks = toc_arena_calloc(list->arena, rows + 1, sizeof *list->tasks);
+    for (size_t i = 0; st == TOC_OK && i < BIZ_REPLIES; i++)
+        st = take_biz(conn, i, list, reterr);
+    return st;
 }
 
-/* A key that moves to the history between two statements is seen twice. */
+/* A task that ends, or whose key moves to the history, between two statements
+ * is seen twice. */
 static void
 drop_doubles(struct biz_list *list)
 {
     size_t kept = 0;
 
+    qsort(list->tasks, list->n, sizeof *list->tasks, cmp_id_version);
     for (size_t i = 0; i < list->n; i++)
         if (kept == 0 ||
             toc_task_id_cmp(list->tasks[kept - 1].id, list->tasks[i].id) != 0)
@@ -137,10 +167,13 @@ toc_my_list_biz(void *self, struct toc_str biz_type, struct toc_str biz_id,
 
     if (st != TOC_OK)
         return st;
-    qsort(list.tasks, list.n, sizeof *list.tasks, cmp_due);
     drop_doubles(&list);
+    qsort(list.tasks, list.n, sizeof *list.tasks, cmp_live_due);
+    if (list.n > LIST_MAX)
+        list.n = LIST_MAX;
+    qsort(list.tasks, list.n, sizeof *list.tasks, cmp_due);
     *ret_tasks = list.tasks;
-    *ret_n = list.n < LIST_MAX ? list.n : LIST_MAX;
+    *ret_n = list.n;
     return TOC_OK;
 }
 

@@ -206,7 +206,7 @@ look_ups(void)
     begin();
     OK(toc_store_list_biz(fx.store, TOC_STR("order"), TOC_STR("k64-0-1"),
                           &fx.arena, &list, &n, err));
-    end("list a business id", 10, 60, 2);
+    end("list a business id", 10, 60, 3);
     ck_assert_uint_eq(n, 1);
     by_key.name = TOC_STR("nothing");
     begin();

@@ -486,6 +486,34 @@ START_TEST(lists_a_business_id)
 }
 END_TEST
 
+/* A thousand and more that ended do not hide the one that lives: a cancel by
+ * business id goes by this list. */
+START_TEST(lists_the_live_one_of_many)
+{
+    struct toc_task live = stored_task("many", now_ms() + 60000), *all;
+    TOC_CLEANUP(toc_buf_done) struct toc_buf biz = {0};
+    size_t n, n_live = 0;
+
+    toc_buf_hex(&biz, live.key_hash.b, 6);
+    raw("INSERT INTO task_info SELECT %u,%lld+seq,"
+        "UNHEX(CONCAT('%s',LPAD(HEX(seq),20,'0'))),5,0,0,0,1,2,0,0,%lld+seq,0,"
+        "0,0,1,0,0,1,'',0,0,UNHEX(CONCAT('%s',LPAD(HEX(seq),20,'0'))),'order',"
+        "'many',seq,'',0,'',NULL FROM seq_1_to_2500",
+        live.slice, (long long)now_ms(), biz.data, (long long)now_ms(),
+        biz.data);
+    raw("INSERT INTO task_key SELECT key_hash,task_id,slice,slot_ms,"
+        "x'0000000000000000' FROM task_info WHERE status=5");
+    OK(toc_store_list_biz(fx.store, TOC_STR("order"), TOC_STR("many"),
+                          &fx.arena, &all, &n, err));
+    ck_assert_uint_eq(n, 1000);
+    for (size_t i = 0; i < n; i++) {
+        ck_assert(i == 0 || all[i - 1].due_ms <= all[i].due_ms);
+        n_live += toc_state_ended(all[i].state) ? 0 : 1;
+    }
+    ck_assert_uint_eq(n_live, 1);
+}
+END_TEST
+
 /* By id alone, when the key row is gone: the places where it may have been
  * stored first, then the log. */
 START_TEST(found_by_id_without_a_key)
@@ -546,5 +574,5 @@ STORE_TESTS("store_submit", 120, migrates_again,
             replace_an_ended_task, key_without_a_row, equal_keys_in_one_batch,
             keys_that_look_alike, collision_of_hashes, fifty_threads_one_key,
             fifty_threads_replace, lists_a_business_id,
-            found_by_id_without_a_key, nodes_have_numbers,
-            clock_of_the_database)
+            lists_the_live_one_of_many, found_by_id_without_a_key,
+            nodes_have_numbers, clock_of_the_database)
