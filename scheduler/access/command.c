@@ -215,29 +215,74 @@ run_one(struct errand *errand, struct ask *ask, enum toc_command_kind kind,
 /* ---- everything of a business id
  * -------------------------------------------------------- */
 
+#define LISTED_MAX 1000 /* what toc_store_list_biz gives at most */
+#define ROUNDS_MAX 100  /* for a business id with more */
+
+/* Seen to in this call; it may be live all the same (executing). */
+static bool
+is_done(const struct toc_task *done, size_t n, struct toc_task_id id)
+{
+    for (size_t i = 0; i < n; i++)
+        if (toc_task_id_cmp(done[i].id, id) == 0)
+            return true;
+    return false;
+}
+
+/* Cancels what is live among the tasks and was not in the last round; how
+ * many. */
+static size_t
+cancel_live(struct errand *errand, struct ask *ask,
+            const struct toc_task *tasks, size_t n, const struct toc_task *last,
+            size_t n_last)
+{
+    struct toc_arena *arena = arena_of(errand);
+    Toc__V1__CommandResult **results =
+        toc_arena_calloc(arena, ask->n_results + n, sizeof *results);
+    size_t done = 0;
+
+    if (ask->n_results > 0)
+        memcpy(results, ask->results, ask->n_results * sizeof *results);
+    ask->results = results;
+    for (size_t i = 0; i < n && ask->failure.status == TOC_OK; i++) {
+        struct toc_find find = {.by_id = true, .id = tasks[i].id};
+        if (toc_state_ended(tasks[i].state) ||
+            is_done(last, n_last, tasks[i].id))
+            continue;
+        run_one(errand, ask, TOC_COMMAND_CANCEL, &find);
+        if (ask->failure.status == TOC_NOT_FOUND) /* gone meanwhile */
+            toc_rpc_failure_init(&ask->failure, arena);
+        done++;
+    }
+    return done;
+}
+
+/* A list has a maximum, live tasks first: what is ended makes room for the
+ * rest. */
 static void
 run_biz(struct errand *errand, struct ask *ask)
 {
     struct toc_arena *arena = arena_of(errand);
-    struct toc_error err = {0};
-    struct toc_task *tasks;
-    size_t n;
-    enum toc_status st =
-        toc_store_list_biz(errand->access->store, ask->ask.find.biz_type,
-                           ask->ask.find.biz_id, arena, &tasks, &n, &err);
+    struct toc_task *tasks = NULL, *last;
+    size_t n = 0, n_last, done;
 
-    if (st != TOC_OK) {
-        sched_answer_store_error(&ask->failure, st, &err);
-        return;
+    for (int round = 0; round < ROUNDS_MAX; round++) {
+        struct toc_error err = {0};
+        enum toc_status st;
+        last = tasks;
+        n_last = n;
+        st = toc_store_list_biz(errand->access->store, ask->ask.find.biz_type,
+                                ask->ask.find.biz_id, arena, &tasks, &n, &err);
+        if (st != TOC_OK) {
+            sched_answer_store_error(&ask->failure, st, &err);
+            return;
+        }
+        done = cancel_live(errand, ask, tasks, n, last, n_last);
+        if (n < LISTED_MAX || done == 0 || ask->failure.status != TOC_OK)
+            return;
     }
-    ask->results = toc_arena_calloc(arena, n, sizeof *ask->results);
-    for (size_t i = 0; i < n && ask->failure.status == TOC_OK; i++) {
-        struct toc_find find = {.by_id = true, .id = tasks[i].id};
-        if (!toc_state_ended(tasks[i].state))
-            run_one(errand, ask, TOC_COMMAND_CANCEL, &find);
-        if (ask->failure.status == TOC_NOT_FOUND) /* gone meanwhile */
-            toc_rpc_failure_init(&ask->failure, arena);
-    }
+    toc_rpc_failure_set(&ask->failure, TOC_EXHAUSTED,
+                        "too many tasks of this business id for one call; the "
+                        "first ones were cancelled, call again");
 }
 
 static void

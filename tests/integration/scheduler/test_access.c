@@ -390,6 +390,38 @@ START_TEST(everything_of_a_business_id)
 }
 END_TEST
 
+/* More tasks than one list gives, some ended, one being called. */
+START_TEST(a_cancel_of_a_business_id_leaves_none)
+{
+    Toc__V1__BizRef biz = TOC__V1__BIZ_REF__INIT;
+    Toc__V1__CancelRequest cancel = TOC__V1__CANCEL_REQUEST__INIT;
+    enum { N = 800, ROUNDS = 3 };
+    Toc__V1__SubmitRequest *items[N];
+
+    for (int round = 0; round < ROUNDS; round++) {
+        Toc__V1__BatchSubmitRequest batch = TOC__V1__BATCH_SUBMIT_REQUEST__INIT;
+        for (int i = 0; i < N; i++) {
+            items[i] = request_of("42", 600 + round);
+            items[i]->key->name =
+                toc_arena_printf(&fx.arena, "n%d", round * N + i);
+        }
+        batch.items = items;
+        batch.n_items = N;
+        (void)call_ok("BatchSubmit", &batch);
+    }
+    raw("UPDATE task_info SET status=2,lock_token=5,lock_until_ms=%lld "
+        "WHERE name='n7'",
+        (long long)(now_ms() + 60000));
+    biz.biz_type = toc_arena_printf(&fx.arena, "order");
+    biz.biz_id = toc_arena_printf(&fx.arena, "42");
+    cancel.which_case = TOC__V1__CANCEL_REQUEST__WHICH_BIZ;
+    cancel.biz = &biz;
+    Toc__V1__CancelResponse *reply = call_ok("Cancel", &cancel);
+    ck_assert_uint_eq(reply->n_results, N * ROUNDS);
+    ck_assert_int_eq(raw("SELECT COUNT(*) FROM task_info WHERE status<5"), 1);
+}
+END_TEST
+
 START_TEST(a_batch_of_cancels)
 {
     Toc__V1__BatchCancelRequest batch = TOC__V1__BATCH_CANCEL_REQUEST__INIT;
@@ -513,6 +545,7 @@ main(void)
                                     a_batch_item_fails_alone,
                                     commands_and_their_outcomes,
                                     everything_of_a_business_id,
+                                    a_cancel_of_a_business_id_leaves_none,
                                     a_batch_of_cancels,
                                     refused_by_name,
                                     without_a_key_one_is_made_up,
