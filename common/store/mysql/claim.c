@@ -133,8 +133,10 @@ claim_body(struct toc_my_conn *conn, void *arg, struct toc_error *reterr)
     if (st != TOC_OK)
         return st;
     all = conn->replies[0].affected == c->n;
+    /* When rows are read, only a row that was seen is won: one that is gone by
+     * then lost its lock to a sweep and moved. */
     for (size_t i = 0; i < c->n; i++) {
-        c->claims[i].result = all ? TOC_CLAIM_WON : TOC_CLAIM_TAKEN;
+        c->claims[i].result = all && !full ? TOC_CLAIM_WON : TOC_CLAIM_TAKEN;
         c->claims[i].row = NULL;
     }
     return all && !full ? TOC_OK : read_back(conn, c, full, reterr);

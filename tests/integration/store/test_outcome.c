@@ -6,7 +6,8 @@
  * the packet that holds the commit, in four ways: the packet goes on to the
  * server and the answer is lost; it goes on half a second later, when the store
  * tries again already; it is swallowed; it is swallowed and the old connection
- * stays open with its locks.
+ * stays open with its locks. The proxy also lets others act between two packets
+ * of a call, or after a commit whose answer is lost.
  */
 #include "tests/integration/store/fixture.h"
 
@@ -35,7 +36,9 @@ static struct {
     size_t n;
     const char *marker; /* the packet to cut at; NULL: none */
     enum cut cut;
-    int cuts; /* so many times done */
+    int cuts;                 /* so many times done */
+    const char *pause_marker; /* the packet before which others act */
+    void (*others)(void);     /* then, or after CUT_ANSWER; NULL: nobody */
     bool stop;
 } proxy;
 
@@ -70,12 +73,12 @@ close_server(struct pipe *p)
 }
 
 static bool
-holds_marker(const char *bytes, size_t n)
+holds(const char *marker, const char *bytes, size_t n)
 {
-    size_t len = proxy.marker != NULL ? strlen(proxy.marker) : 0;
+    size_t len = marker != NULL ? strlen(marker) : 0;
 
     for (size_t i = 0; len > 0 && i + len <= n; i++)
-        if (memcmp(bytes + i, proxy.marker, len) == 0)
+        if (memcmp(bytes + i, marker, len) == 0)
             return true;
     return false;
 }
@@ -92,13 +95,26 @@ stretch_timeout(char *bytes, size_t n)
             bytes[i + len - 1] = '9';
 }
 
+/* In the proxy's thread: nothing passes meanwhile. */
+static void
+let_others_act(void)
+{
+    void (*others)(void) = proxy.others;
+
+    proxy.others = NULL;
+    if (others != NULL)
+        others();
+}
+
 static void
 cut_here(struct pipe *p, const char *bytes, size_t n)
 {
     proxy.marker = NULL;
     proxy.cuts++;
-    if (proxy.cut == CUT_ANSWER)
+    if (proxy.cut == CUT_ANSWER) {
         ck_assert_int_eq(write(p->server, bytes, n), (ssize_t)n);
+        let_others_act();
+    }
     close_client(p);
     if (proxy.cut == CUT_SWALLOW)
         close_server(p);
@@ -124,7 +140,11 @@ from_client(struct pipe *p)
     pthread_mutex_lock(&proxy_lock);
     if (proxy.cut == CUT_STUCK)
         stretch_timeout(bytes, (size_t)n);
-    if (holds_marker(bytes, (size_t)n))
+    if (holds(proxy.pause_marker, bytes, (size_t)n)) {
+        proxy.pause_marker = NULL;
+        let_others_act();
+    }
+    if (holds(proxy.marker, bytes, (size_t)n))
         cut_here(p, bytes, (size_t)n);
     else if (write(p->server, bytes, (size_t)n) != n)
         close_client(p);
@@ -237,6 +257,15 @@ arm(const char *marker, enum cut cut)
 }
 
 static void
+arm_others(const char *pause_marker, void (*others)(void))
+{
+    pthread_mutex_lock(&proxy_lock);
+    proxy.pause_marker = pause_marker;
+    proxy.others = others;
+    pthread_mutex_unlock(&proxy_lock);
+}
+
+static void
 check_cut(void)
 {
     pthread_mutex_lock(&proxy_lock);
@@ -307,6 +336,33 @@ START_TEST(claiming)
         ck_assert_uint_eq(get_id(a.id).lock_token, (uint64_t)cut + 1);
         ck_assert_int_eq(claim_one(&a, 99, now_ms() + 60000), TOC_CLAIM_TAKEN);
     }
+}
+END_TEST
+
+static void
+remove_b(void)
+{
+    ck_assert_int_eq(
+        raw("DELETE FROM task_info WHERE biz_id='b'; SELECT ROW_COUNT()"), 1);
+}
+
+/* A row that is gone when it is read back (its lock was lost to a sweep, then a
+ * command moved it) is not won. */
+START_TEST(claimed_and_gone)
+{
+    struct toc_task a = stored_task("a", now_ms() - 10);
+    struct toc_task b = stored_task("b", now_ms() - 10);
+    struct toc_claim claims[2] = {
+        {.ref = toc_task_ref_of(&a), .want_row = true},
+        {.ref = toc_task_ref_of(&b), .want_row = true}};
+    struct toc_claim_lock lock = lock_of(1, now_ms() + 60000);
+
+    arm_others("payload_long FROM task_info", remove_b);
+    OK(toc_store_claim(fx.store, claims, 2, &lock, &fx.arena, err));
+    ck_assert_int_eq(claims[0].result, TOC_CLAIM_WON);
+    ck_assert_ptr_nonnull(claims[0].row);
+    ck_assert_int_eq(claims[1].result, TOC_CLAIM_TAKEN);
+    ck_assert_ptr_null(claims[1].row);
 }
 END_TEST
 
@@ -428,9 +484,11 @@ END_TEST
 int
 main(void)
 {
-    const toc_check_test tests[] = {
-        submit,  submit_that_replaces, claiming,   results, commands,
-        redrive, expired_locks,        server_gone};
+    const toc_check_test tests[] = {submit,     submit_that_replaces,
+                                    claiming,   claimed_and_gone,
+                                    results,    commands,
+                                    redrive,    expired_locks,
+                                    server_gone};
 
     return run_tests("store_outcome", tests, sizeof tests / sizeof tests[0],
                      180, setup_proxy);
