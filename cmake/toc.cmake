@@ -20,6 +20,8 @@ target_compile_options(toc_flags INTERFACE
     -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes
     -Wmissing-prototypes -Wformat=2 -Wconversion -Wswitch-enum -Wvla
     -fno-omit-frame-pointer
+    # librdkafka's macros, expanded in our code
+    $<$<C_COMPILER_ID:Clang>:-Wno-gnu-statement-expression>
     $<$<BOOL:${TOC_WERROR}>:-Werror>)
 if(TOC_SANITIZE)
     target_compile_options(toc_flags INTERFACE
