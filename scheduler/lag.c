@@ -23,7 +23,8 @@ sched_lag_step(struct sched_lag *lag)
         if (toc_bus_committed(lag->bus, lag->group, lag->topics[i],
                               lag->marks->partitions, TIMEOUT_MS, offsets,
                               &err) == TOC_OK)
-            sched_marks_set_committed(lag->marks, priority, offsets);
+            sched_marks_set_committed(lag->marks, priority, offsets,
+                                      toc_clock_mono(lag->clk).ns);
         else
             TOC_LOG(DEBUG, "lag.unknown",
                     F_MSG("committed offsets cannot be read, holding"),

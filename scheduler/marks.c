@@ -5,6 +5,10 @@
 
 #include <string.h>
 
+#define LATE_S 2     /* of a backlog, what is decided in this time is out */
+#define LATE_MIN 512 /* at least so many: two messages */
+#define NS_PER_S 1e9
+#define MEASURE_NS (INT64_C(500) * 1000000)
 #define AHEAD_MS 1000 /* nothing is noted so far beyond the clock */
 
 void
@@ -156,13 +160,25 @@ sched_marks_rewind(struct sched_marks *marks, int64_t now_ms)
     pthread_mutex_unlock(&marks->lock);
 }
 
-bool
-sched_marks_room(struct sched_marks *marks, size_t lane)
+/* Without a measure it is the least; what is then decided raises it. */
+static int64_t
+late_max(const struct sched_marks *marks, const struct sched_lane_marks *lane)
 {
+    double max = lane->per_second * LATE_S;
+
+    if (max < LATE_MIN)
+        max = LATE_MIN;
+    return max < (double)marks->lag_max ? (int64_t)max : marks->lag_max;
+}
+
+bool
+sched_marks_room(struct sched_marks *marks, size_t lane, bool late)
+{
+    const struct sched_lane_marks *at = &marks->lanes[lane];
     bool room;
 
     pthread_mutex_lock(&marks->lock);
-    room = marks->lanes[lane].outstanding < marks->lag_max;
+    room = at->outstanding < (late ? late_max(marks, at) : marks->lag_max);
     pthread_mutex_unlock(&marks->lock);
     return room;
 }
@@ -176,15 +192,38 @@ sched_marks_wants_committed(struct sched_marks *marks,
 
     pthread_mutex_lock(&marks->lock);
     for (size_t i = 0; i < (size_t)marks->partitions; i++)
-        wants =
-            wants || marks->lanes[first + i].outstanding > marks->lag_max / 4;
+        wants = wants ||
+                marks->lanes[first + i].outstanding > marks->lag_max / 4 ||
+                marks->lanes[first + i].outstanding > LATE_MIN / 2;
     pthread_mutex_unlock(&marks->lock);
     return wants;
 }
 
+/* Offsets are committed in steps of up to half a second. What is faster than
+ * thought counts at once, so that a backlog soon goes at full rate. */
+static void
+measure(struct sched_lane_marks *lane, int64_t committed, int64_t now_ns)
+{
+    int64_t past_ns = now_ns - lane->measured_ns;
+    int64_t moved = committed - lane->measured;
+    double per_second;
+
+    if (lane->measured_ns != 0 && moved >= 0 && past_ns < MEASURE_NS)
+        return;
+    if (lane->measured_ns != 0 && moved >= 0) {
+        per_second =
+            (double)moved * lane->per_message * NS_PER_S / (double)past_ns;
+        if (per_second < lane->per_second)
+            per_second = (per_second + lane->per_second) / 2;
+        lane->per_second = per_second;
+    }
+    lane->measured = committed;
+    lane->measured_ns = now_ns;
+}
+
 void
 sched_marks_set_committed(struct sched_marks *marks, enum toc_priority priority,
-                          const int64_t *offsets)
+                          const int64_t *offsets, int64_t now_ns)
 {
     size_t first = (size_t)priority * (size_t)marks->partitions;
 
@@ -194,6 +233,7 @@ sched_marks_set_committed(struct sched_marks *marks, enum toc_priority priority,
         int64_t messages = lane->stored - offsets[i];
         double hints;
         lane->committed = offsets[i];
+        measure(lane, offsets[i], now_ns);
         if (messages < 0)
             messages = 0;
         hints = (double)messages * lane->per_message;

@@ -41,6 +41,8 @@ struct sched_lane_marks {
     int64_t committed;   /* as last seen; -1: never */
     int64_t outstanding; /* hints sent and, as far as known, not decided */
     double per_message;  /* hints in a message, lately */
+    double per_second;   /* hints decided, lately */
+    int64_t measured, measured_ns; /* from this offset and time; 0: not yet */
 };
 
 struct sched_takeover {
@@ -75,8 +77,10 @@ void sched_marks_reach(struct sched_marks *marks, size_t lane, int64_t slot_ms);
 /* The clock shows now_ms: when it was set back, what was noted under later
  * times is forgotten, so that marks go on. */
 void sched_marks_rewind(struct sched_marks *marks, int64_t now_ms);
-/* May the lane send more, or are too many of its hints undecided? */
-bool sched_marks_room(struct sched_marks *marks, size_t lane);
+/* May the lane send more, or are too many of its hints undecided? Those of a
+ * backlog (late) may be as many as are decided in about 2 s, so that new ones
+ * do not wait behind more. */
+bool sched_marks_room(struct sched_marks *marks, size_t lane, bool late);
 
 /* ---- what the executors have committed -------------------------------- */
 
@@ -85,7 +89,7 @@ bool sched_marks_wants_committed(struct sched_marks *marks,
                                  enum toc_priority priority);
 void sched_marks_set_committed(struct sched_marks *marks,
                                enum toc_priority priority,
-                               const int64_t *offsets);
+                               const int64_t *offsets, int64_t now_ns);
 
 /* ---- is a row's hint decided? ------------------------------------------ */
 

@@ -105,9 +105,9 @@ packed_bytes(const struct sched_entry *entry)
 }
 
 static struct toc_link *
-next_queue(struct sched_lane *lane)
+next_queue(struct sched_lane *lane, bool late_room)
 {
-    if (toc_list_empty(&lane->late))
+    if (toc_list_empty(&lane->late) || !late_room)
         return &lane->fresh;
     if (toc_list_empty(&lane->fresh))
         return &lane->late;
@@ -120,12 +120,15 @@ static void
 fill_message(struct sched_publisher *publisher, struct sched_lane *lane,
              struct message *message)
 {
-    struct toc_link *queue = lane->alone > 0 ? &lane->late : next_queue(lane);
+    bool late_room =
+        sched_marks_room(publisher->opt.marks, message->lane, true);
+    struct toc_link *queue =
+        lane->alone > 0 ? &lane->late : next_queue(lane, late_room);
     size_t max = lane->alone > 0 ? 1 : TOC_HINTS_PER_MESSAGE_MAX;
     size_t bytes = 0;
 
     if (lane->alone > 0 && (--lane->alone, toc_list_empty(queue)))
-        queue = next_queue(lane);
+        queue = next_queue(lane, late_room);
     while (message->n < max && !toc_list_empty(queue)) {
         struct sched_entry *entry = entry_of(queue->next);
         bytes += packed_bytes(entry);
@@ -255,7 +258,7 @@ send_one(struct sched_publisher *publisher, size_t at)
     fill_message(publisher, lane, message);
     if (message->n == 0) {
         toc_free(message);
-        return lane->queued > 0;
+        return lane->queued > 0; /* of lost shards: dropped */
     }
     encode(publisher, message);
     st = toc_bus_send(publisher->opt.bus, lane->topic, lane->partition,
@@ -279,7 +282,8 @@ may_send(struct sched_publisher *publisher, size_t at, int64_t now_ns)
 
     return lane->queued > 0 && lane->n_under_way < MESSAGES_MAX &&
            lane->retry_at_ns <= now_ns &&
-           sched_marks_room(publisher->opt.marks, at);
+           sched_marks_room(publisher->opt.marks, at,
+                            toc_list_empty(&lane->fresh));
 }
 
 /* Core lanes come first; each lane sends one message a turn. */

@@ -6,9 +6,9 @@
  * partition of a due topic; the topic is the priority's, the partition the
  * shard's) into a message. It never blocks: what the bus refuses waits in its
  * lane and is tried again; messages under way are bounded per lane, and so are
- * hints that the executors have not decided (marks). In a lane, what has become
- * due just now and what is overdue take turns, so that a backlog does not make
- * new tasks late, and the backlog goes oldest first.
+ * hints that the executors have not decided (marks), those of a backlog closer.
+ * In a lane, what has become due just now and what is overdue take turns, so
+ * that a backlog does not make new tasks late, and it goes oldest first.
  *
  * Threads: publisher, but sched_publisher_reported (the bus's report callback,
  * which comes inside toc_bus_poll on that same thread). Blocking: no.

@@ -16,7 +16,7 @@ const struct toc_setting sched_setting_table[] = {
                 "How long before its due time a hint is published"),
     INT_ROW(memory_max_tasks, "200000", 1000, 10000000, "tasks",
             "Hints held in memory; what is due later waits in the database"),
-    INT_ROW(lag_max, "20000", 100, 100000000, "hints",
+    INT_ROW(lag_max, "5000", 100, 100000000, "hints",
             "Undecided hints per Kafka partition from which publishing holds"),
     INT_ROW(sweep_ms, "5000", 1000, 60000, "ms",
             "Time between sweeps for what was missed"),

@@ -183,8 +183,8 @@ committed_of(struct sched_sweep *sweep, uint16_t slice, int64_t *ret)
                               sweep->opt.topics[priority], partitions,
                               BUS_TIMEOUT_MS, first, &err) != TOC_OK)
             return bus_failed(sweep, "committed", &err);
-        sched_marks_set_committed(sweep->opt.marks, priority, first);
         *read_ns = mono_ns(sweep);
+        sched_marks_set_committed(sweep->opt.marks, priority, first, *read_ns);
     }
     *ret = sweep->committed[sched_marks_lane(sweep->opt.marks, slice)];
     return true;

@@ -103,6 +103,14 @@ rig_set_up(void)
     rig_set_up_with(10000, 1000000);
 }
 
+/* As if a backlog had gone fast until now: much of it may be out. */
+static inline void
+rig_executors_are_fast(void)
+{
+    for (size_t i = 0; i < sched_marks_lanes(&rig.marks); i++)
+        rig.marks.lanes[i].per_second = 1e12;
+}
+
 static inline void
 rig_own(uint16_t from, uint16_t to)
 {

@@ -161,23 +161,64 @@ START_TEST(a_lane_with_much_undecided_holds)
     int64_t committed[4] = {0};
 
     set_up();
-    ck_assert(sched_marks_room(&marks, lane));
+    ck_assert(sched_marks_room(&marks, lane, false));
     for (int64_t i = 0; i < 10; i++) {
         sched_marks_sent(&marks, lane, 100);
         sched_marks_stored(&marks, lane, T, 100, i);
     }
-    ck_assert(!sched_marks_room(&marks, lane));
+    ck_assert(!sched_marks_room(&marks, lane, false));
     ck_assert(sched_marks_wants_committed(&marks, TOC_PRIORITY_NORMAL));
     ck_assert(!sched_marks_wants_committed(&marks, TOC_PRIORITY_CORE));
     committed[3] = 10; /* all decided */
-    sched_marks_set_committed(&marks, TOC_PRIORITY_NORMAL, committed);
-    ck_assert(sched_marks_room(&marks, lane));
+    sched_marks_set_committed(&marks, TOC_PRIORITY_NORMAL, committed, 1);
+    ck_assert(sched_marks_room(&marks, lane, false));
     ck_assert(!sched_marks_wants_committed(&marks, TOC_PRIORITY_NORMAL));
     /* What the bus refused is not out. */
     sched_marks_sent(&marks, lane, 1000);
-    ck_assert(!sched_marks_room(&marks, lane));
+    ck_assert(!sched_marks_room(&marks, lane, false));
     sched_marks_refused(&marks, lane, 1000);
-    ck_assert(sched_marks_room(&marks, lane));
+    ck_assert(sched_marks_room(&marks, lane, false));
+    sched_marks_done(&marks);
+}
+END_TEST
+
+/* n messages of 100 hints each, of which so many are decided. */
+static void
+send_and_decide(int64_t n, int64_t decided, int64_t now_ns)
+{
+    static int64_t at;
+    int64_t committed[4] = {0};
+
+    if (now_ns == 1)
+        at = 0;
+    for (int64_t i = 0; i < n; i++) {
+        sched_marks_sent(&marks, lane, 100);
+        sched_marks_stored(&marks, lane, T, 100, at++);
+    }
+    committed[3] = decided;
+    sched_marks_set_committed(&marks, TOC_PRIORITY_NORMAL, committed, now_ns);
+}
+
+START_TEST(a_backlog_may_be_out_for_two_seconds)
+{
+    int64_t s = INT64_C(1000000000);
+
+    sched_marks_init(&marks, 4, 100000);
+    lane = sched_marks_lane(&marks, SLICE);
+    marks.lanes[lane].per_message = 100;
+    send_and_decide(6, 0, 1); /* 600 out; not measured yet */
+    ck_assert(!sched_marks_room(&marks, lane, true));
+    ck_assert(sched_marks_room(&marks, lane, false));
+    send_and_decide(20, 10, s); /* 1,000/s; 1,600 out */
+    ck_assert(sched_marks_room(&marks, lane, true));
+    send_and_decide(5, 10, s + s / 10); /* a short look says nothing; 2,100 */
+    ck_assert(!sched_marks_room(&marks, lane, true));
+    send_and_decide(0, 20, 2 * s);
+    ck_assert(sched_marks_room(&marks, lane, true)); /* 1,100 */
+    for (int64_t i = 3; i < 10; i++)                 /* executors stand still */
+        send_and_decide(0, 20, i * s);
+    ck_assert(!sched_marks_room(&marks, lane, true));
+    ck_assert(sched_marks_room(&marks, lane, false));
     sched_marks_done(&marks);
 }
 END_TEST
@@ -189,4 +230,5 @@ TOC_CHECK_MAIN("marks", lanes_follow_shard_and_priority,
                a_takeover_judges_by_the_end_of_the_log,
                marks_are_bounded_and_err_on_the_late_side,
                a_clock_set_back_makes_marks_again,
-               a_lane_with_much_undecided_holds)
+               a_lane_with_much_undecided_holds,
+               a_backlog_may_be_out_for_two_seconds)

@@ -231,7 +231,7 @@ START_TEST(a_lane_without_room_holds_and_others_go_on)
     rig_run(10);
     ck_assert_uint_eq(fake_bus_hints(rig.bus, 0), 258);
     committed[0] = 1;
-    sched_marks_set_committed(&rig.marks, TOC_PRIORITY_NORMAL, committed);
+    sched_marks_set_committed(&rig.marks, TOC_PRIORITY_NORMAL, committed, 1);
     rig_run(10);
     ck_assert_uint_eq(fake_bus_hints(rig.bus, 0), 258 + 256);
     rig_tear_down();
@@ -252,10 +252,28 @@ START_TEST(new_ones_are_not_behind_a_backlog)
     rig_run(10);
     for (int64_t i = 1; i <= 2; i++) { /* the next message or the one after */
         committed[0] = i;
-        sched_marks_set_committed(&rig.marks, TOC_PRIORITY_NORMAL, committed);
+        sched_marks_set_committed(&rig.marks, TOC_PRIORITY_NORMAL, committed,
+                                  1);
         rig_run(10);
     }
     ck_assert_uint_eq(fake_bus_hints(rig.bus, 0) % 256, 1);
+    rig_tear_down();
+}
+END_TEST
+
+START_TEST(little_of_a_backlog_is_before_new_ones)
+{
+    rig_set_up_with(10000, 5000);
+    rig.with_loader = rig.with_sweep = false;
+    rig_own(0, 9);
+    for (int i = 0; i < 4000; i++)
+        offer(0, TOC_PRIORITY_NORMAL, rig_now() - 60000);
+    rig_run(10);
+    ck_assert_uint_eq(fake_bus_hints(rig.bus, 0), 512);
+    for (int i = 0; i < 1000; i++) /* these do not wait for them */
+        offer(0, TOC_PRIORITY_NORMAL, rig_now());
+    rig_run(10);
+    ck_assert_uint_eq(fake_bus_hints(rig.bus, 0), 1512);
     rig_tear_down();
 }
 END_TEST
@@ -302,4 +320,5 @@ TOC_CHECK_MAIN("publisher", sent_just_before_due,
                marks_wait_for_what_is_not_stored,
                a_lane_without_room_holds_and_others_go_on,
                new_ones_are_not_behind_a_backlog,
+               little_of_a_backlog_is_before_new_ones,
                a_clock_set_back_stalls_nothing, a_hand_over_sends_ahead)
