@@ -9,7 +9,9 @@
  * An id is made once and kept: when a COMMIT's outcome is unknown, the repeated
  * insert of the key waits for the earlier one's lock and then finds either
  * nothing or its own id. (A plain look at the table would be a race: the commit
- * may come after it.)
+ * may come after it.) Or the key has been taken over or freed since; then the
+ * history of keys has the id. So a submit that was sent before, by this call or
+ * by one that the caller repeats, looks there too.
  *
  * Equal keys inside a call: the first goes ahead, then the others are compared
  * with it; one that replaces goes in a round of its own.
@@ -49,7 +51,9 @@ struct entry {
     struct holder old;
     int64_t floor_ms; /* the slot must be at least this */
     enum toc_submit_result sent_result;
-    bool waiting; /* not decided in an earlier round */
+    bool given;    /* the caller gave the id: it was sent in an earlier call */
+    bool has_past; /* stored before, and has lost its key since: decided */
+    bool waiting;  /* not decided in an earlier round */
 };
 
 struct submitting {
@@ -82,6 +86,7 @@ place(struct entry *e, int64_t now_ms)
     struct toc_task *task = e->item->task;
 
     e->plan = PLAN_NEW;
+    e->has_past = false;
     task->slot_ms = toc_slot_for_due(task->due_ms, now_ms);
     if (!toc_slot_is_parked(task->slot_ms) && task->slot_ms < e->floor_ms)
         task->slot_ms = e->floor_ms;
@@ -325,6 +330,8 @@ take_holder(struct submitting *s, MYSQL_ROW row, const unsigned long *lens,
                               .id = id,
                               .version = (uint32_t)toc_field_u64(row, lens, 6)};
     e->old.fire = (uint32_t)toc_field_u64(row, lens, 8);
+    if (e->has_past)
+        return TOC_OK;
     if (toc_task_id_cmp(id, e->item->task->id) == 0)
         decide_own(e, e->old.has_row);
     else
@@ -344,6 +351,75 @@ read_holders(struct toc_my_conn *conn, struct submitting *s,
     st = toc_my_run(conn, reterr);
     while (st == TOC_OK && (row = toc_my_fetch(conn, 0, &lens)) != NULL)
         st = take_holder(s, row, lens, reterr);
+    return st;
+}
+
+/* ---- tasks that had their key and lost it
+ * ------------------------------------------------------ */
+
+static bool
+sent_before(const struct toc_my_conn *conn, const struct entry *e)
+{
+    return e->given || conn->again->unknown;
+}
+
+static void
+select_past(struct toc_my_conn *conn, const struct submitting *s)
+{
+    TOC_CLEANUP(toc_buf_done) struct toc_buf ids = {0};
+    struct toc_buf *sql = toc_my_begin(conn);
+    const char *comma = "";
+
+    for (size_t i = 0; i < s->n; i++) {
+        const struct toc_task *task = s->entries[i].item->task;
+        if (!sent_before(conn, &s->entries[i]))
+            continue;
+        if (ids.len == 0)
+            toc_buf_text(sql, "SELECT key_hash,task_id,slot_ms FROM "
+                              "key_history WHERE key_hash IN (");
+        toc_buf_text(sql, comma);
+        toc_sql_hash(sql, task->key_hash);
+        toc_buf_text(&ids, comma);
+        toc_sql_id(&ids, task->id);
+        comma = ",";
+    }
+    if (ids.len > 0)
+        toc_buf_printf(sql, ") AND task_id IN (%s)", ids.data);
+}
+
+static void
+take_past(struct submitting *s, MYSQL_ROW row, const unsigned long *lens)
+{
+    struct toc_key_hash hash;
+    struct toc_task_id id;
+    struct entry *e = NULL;
+
+    if (toc_field_bytes(row, lens, 0, hash.b, sizeof hash.b) &&
+        toc_field_bytes(row, lens, 1, id.b, sizeof id.b))
+        e = entry_of(s, &hash);
+    if (e == NULL || toc_task_id_cmp(id, e->item->task->id) != 0)
+        return;
+    e->has_past = true;
+    e->item->task->slot_ms = toc_field_i64(row, lens, 2);
+    decided(e, e->sent_result);
+}
+
+/* Tasks that were stored before and have lost their key since: whoever holds
+ * the key now came later. */
+static enum toc_status
+read_past(struct toc_my_conn *conn, struct submitting *s,
+          struct toc_error *reterr)
+{
+    const unsigned long *lens;
+    enum toc_status st;
+    MYSQL_ROW row;
+
+    select_past(conn, s);
+    if (conn->sql.len == 0)
+        return TOC_OK;
+    st = toc_my_run(conn, reterr);
+    while (st == TOC_OK && (row = toc_my_fetch(conn, 0, &lens)) != NULL)
+        take_past(s, row, lens);
     return st;
 }
 
@@ -420,11 +496,25 @@ log_cancel(struct toc_my_conn *conn, const struct entry *e, int64_t now_ms)
     toc_log_values(&conn->sql, &row);
 }
 
+/* Takes back the key that packet 1 may have inserted. */
+static void
+remove_key(struct toc_my_conn *conn, const struct toc_task *task)
+{
+    struct toc_buf *sql = toc_my_next(conn);
+
+    toc_buf_text(sql, "DELETE FROM task_key WHERE key_hash=");
+    toc_sql_hash(sql, task->key_hash);
+    toc_buf_text(sql, " AND task_id=");
+    toc_sql_id(sql, task->id);
+}
+
 static void
 write_takeovers(struct toc_my_conn *conn, const struct submitting *s)
 {
     for (size_t i = 0; i < s->n; i++) {
         struct entry *e = &s->entries[i];
+        if (e->has_past)
+            remove_key(conn, e->item->task);
         if (e->plan != PLAN_TAKE && e->plan != PLAN_REPLACE)
             continue;
         e->old.ended_slot_ms = e->old.ref.slot_ms;
@@ -519,7 +609,7 @@ send_packets(struct toc_my_conn *conn, struct submitting *s,
 }
 
 static bool
-all_new(const struct submitting *s)
+writes_all(const struct submitting *s)
 {
     for (size_t i = 0; i < s->n; i++)
         if (s->entries[i].plan != PLAN_NEW)
@@ -534,7 +624,7 @@ write_all(struct toc_my_conn *conn, struct submitting *s,
     enum toc_status st = TOC_OK;
 
     toc_my_begin(conn);
-    if (!all_new(s)) {
+    if (!writes_all(s)) {
         pack_rows(s, conn->packet_max);
         write_takeovers(conn, s);
     }
@@ -555,6 +645,7 @@ submit_body(struct toc_my_conn *conn, void *arg, struct toc_error *reterr)
 {
     struct submitting *s = arg;
     enum toc_status st;
+    bool all_new;
 
     for (size_t i = 0; i < s->n; i++)
         place(&s->entries[i], s->now_ms);
@@ -574,7 +665,9 @@ submit_body(struct toc_my_conn *conn, void *arg, struct toc_error *reterr)
         return toc_error_set(reterr, TOC_UNAVAILABLE, "mysql", 0,
                              "slots stay behind the low-water mark");
     }
-    if (!all_keys_new(conn, s->n))
+    all_new = all_keys_new(conn, s->n);
+    st = read_past(conn, s, reterr);
+    if (st == TOC_OK && !all_new)
         st = read_holders(conn, s, reterr);
     return st == TOC_OK ? write_all(conn, s, reterr) : st;
 }
@@ -674,8 +767,10 @@ toc_my_submit(void *self, struct toc_submit **items, size_t n, int64_t now_ms,
     size_t picked;
 
     for (size_t i = 0; i < n; i++)
-        all[i] = (struct entry){
-            .item = items[i], .floor_ms = (int64_t)i, .waiting = true};
+        all[i] = (struct entry){.item = items[i],
+                                .floor_ms = (int64_t)i,
+                                .given = !id_is_zero(&items[i]->task->id),
+                                .waiting = true};
     qsort(all, n, sizeof *all, cmp_entry);
     while ((picked = pick_round(all, n, round)) > 0) {
         enum toc_status st;

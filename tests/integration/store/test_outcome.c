@@ -318,6 +318,56 @@ START_TEST(submit_that_replaces)
 }
 END_TEST
 
+static int64_t
+count_of_row(const char *what)
+{
+    return raw("SELECT COUNT(*) FROM task_info WHERE biz_id='r' AND name='' "
+               "AND %s",
+               what);
+}
+
+static bool
+second_is_there(void *arg)
+{
+    (void)arg;
+    return count_of_row("version=1 AND due_ms MOD 10=2") == 1;
+}
+
+/* Waits for the commit whose answer is lost, then takes the key over, by a
+ * store with a connection of its own. */
+static void
+replace_again(void)
+{
+    struct toc_store_mysql *direct = open_store(fx.url, 1);
+    struct toc_task task =
+        make_task("order", "r", "", (now_ms() + 80000) / 10 * 10 + 3);
+    struct toc_submit item = make_submit(&task, 3), *items[] = {&item};
+
+    ck_assert(toc_eventually(second_is_there, NULL));
+    item.on_conflict = TOC_ON_CONFLICT_REPLACE;
+    OK(toc_store_submit(toc_store_mysql_port(direct), items, 1, now_ms(), err));
+    ck_assert_int_eq(item.result, TOC_SUBMIT_REPLACED);
+    toc_store_mysql_close(direct);
+}
+
+/* It replaced, unseen, and was replaced: it does not come back. */
+START_TEST(submit_that_was_replaced_meanwhile)
+{
+    struct toc_task old = stored_task("r", now_ms() + 60000), task;
+
+    task = make_task("order", "r", "", (now_ms() + 70000) / 10 * 10 + 2);
+    arm_others(NULL, replace_again);
+    arm("COMMIT", CUT_ANSWER);
+    ck_assert_int_eq(submit_one(&task, 2, TOC_ON_CONFLICT_REPLACE, NULL),
+                     TOC_SUBMIT_REPLACED);
+    check_cut();
+    ck_assert_int_eq(get_id(old.id).state, TOC_STATE_CANCELLED);
+    ck_assert_int_eq(get_id(task.id).state, TOC_STATE_CANCELLED);
+    ck_assert_int_eq(count_of_row("status=7"), 2);
+    ck_assert_int_eq(count_of_row("status=0 AND due_ms MOD 10=3"), 1);
+}
+END_TEST
+
 START_TEST(claiming)
 {
     for (int cut = 0; cut < CUT_STUCK; cut++) {
@@ -484,10 +534,15 @@ END_TEST
 int
 main(void)
 {
-    const toc_check_test tests[] = {submit,     submit_that_replaces,
-                                    claiming,   claimed_and_gone,
-                                    results,    commands,
-                                    redrive,    expired_locks,
+    const toc_check_test tests[] = {submit,
+                                    submit_that_replaces,
+                                    submit_that_was_replaced_meanwhile,
+                                    claiming,
+                                    claimed_and_gone,
+                                    results,
+                                    commands,
+                                    redrive,
+                                    expired_locks,
                                     server_gone};
 
     return run_tests("store_outcome", tests, sizeof tests / sizeof tests[0],

@@ -299,6 +299,42 @@ START_TEST(replace_an_ended_task)
 }
 END_TEST
 
+/* A submit that is made again with its id finds its own task, even when that
+ * has lost its key since, to another submit or to time. */
+START_TEST(repeated_after_the_key_went_on)
+{
+    struct toc_task a = stored_task("a", now_ms() + 60000), b, again, fresh;
+    struct toc_submit items[2], *list[] = {&items[0], &items[1]};
+
+    b = make_task("order", "a", "", now_ms() + 70000);
+    ck_assert_int_eq(submit_one(&b, 2, TOC_ON_CONFLICT_REPLACE, NULL),
+                     TOC_SUBMIT_REPLACED);
+    again = make_task("order", "a", "", now_ms() + 60000);
+    again.id = a.id;
+    ck_assert_int_eq(submit_one(&again, 1, TOC_ON_CONFLICT_REPLACE, NULL),
+                     TOC_SUBMIT_CREATED);
+    ck_assert_int_eq(again.slot_ms, a.slot_ms);
+    ck_assert_int_eq(get_id(b.id).state, TOC_STATE_INIT);
+    check_key(&b);
+    /* now the key is free, and the task comes with a new one */
+    command_id(TOC_COMMAND_CANCEL, b.id, 0);
+    raw("INSERT INTO key_history SELECT key_hash,slot_ms,task_id,slice FROM "
+        "task_key; DELETE FROM task_key");
+    again = make_task("order", "a", "", now_ms() + 80000);
+    again.id = b.id;
+    fresh = make_task("order", "fresh", "", now_ms() + 80000);
+    items[0] = make_submit(&again, 2);
+    items[1] = make_submit(&fresh, 1);
+    OK(toc_store_submit(fx.store, list, 2, now_ms(), err));
+    ck_assert_int_eq(items[0].result, TOC_SUBMIT_CREATED);
+    ck_assert_int_eq(again.slot_ms, b.slot_ms);
+    ck_assert_int_eq(items[1].result, TOC_SUBMIT_CREATED);
+    check_key(&fresh);
+    ck_assert_int_eq(raw("SELECT COUNT(*) FROM task_info"), 3);
+    ck_assert_int_eq(raw("SELECT COUNT(*) FROM task_key"), 1);
+}
+END_TEST
+
 /* A key whose row is gone (its day was dropped) is free. */
 START_TEST(key_without_a_row)
 {
@@ -571,8 +607,9 @@ STORE_TESTS("store_submit", 120, migrates_again,
             batch_beyond_the_packet, due_times_of_all_ages,
             due_around_the_last_day, day_not_made_yet, same_key_again,
             replace_a_waiting_task, replace_a_task_in_call, key_window,
-            replace_an_ended_task, key_without_a_row, equal_keys_in_one_batch,
-            keys_that_look_alike, collision_of_hashes, fifty_threads_one_key,
-            fifty_threads_replace, lists_a_business_id,
-            lists_the_live_one_of_many, found_by_id_without_a_key,
-            nodes_have_numbers, clock_of_the_database)
+            replace_an_ended_task, repeated_after_the_key_went_on,
+            key_without_a_row, equal_keys_in_one_batch, keys_that_look_alike,
+            collision_of_hashes, fifty_threads_one_key, fifty_threads_replace,
+            lists_a_business_id, lists_the_live_one_of_many,
+            found_by_id_without_a_key, nodes_have_numbers,
+            clock_of_the_database)
