@@ -11,9 +11,11 @@
 #define STEP_MS_MAX 1000
 #define BACKOFF_MS_MIN 50
 #define BACKOFF_MS_MAX 1000
-#define RENEW_MS 10000
-/* A lock that ends sooner than this is prolonged before its result is written;
- * the longer one when the store has just failed. */
+#define RENEW_MS 60000
+/* A lock that ends sooner than this is prolonged before results are written. To
+ * it is added what the next renewal and the write before it may take: as much
+ * as the last call of the store, each; the longer one when it has just failed.
+ */
 #define RENEW_AHEAD_MS 1000
 #define RENEW_AHEAD_FAILING_MS 4000
 
@@ -66,6 +68,9 @@ take(struct exec_results *results, int64_t now_ns)
         if (results->n_waiting == 0)
             results->oldest_ns = now_ns;
         toc_list_push(&results->waiting, link);
+        if (results->n_waiting == 0 ||
+            attempt_of(link)->lock_until_ms < results->first_end_ms)
+            results->first_end_ms = attempt_of(link)->lock_until_ms;
         results->n_waiting++;
         n++;
     }
@@ -113,18 +118,11 @@ fill(struct exec_results *results, int64_t now_ns)
 
 /* ---- renewing locks -------------------------------------------------- */
 
-struct renewal {
-    struct exec_attempt *attempts[EXEC_RESULTS_MAX];
-    struct toc_task_ref refs[EXEC_RESULTS_MAX];
-    uint64_t tokens[EXEC_RESULTS_MAX];
-    size_t n;
-};
-
 static void
-add_if_ending(struct renewal *renewal, struct exec_attempt *attempt,
+add_if_ending(struct exec_renewal *renewal, struct exec_attempt *attempt,
               int64_t before_ms)
 {
-    if (attempt->lock_until_ms >= before_ms || renewal->n == EXEC_RESULTS_MAX)
+    if (attempt->lock_until_ms >= before_ms || renewal->n == EXEC_RENEWALS_MAX)
         return;
     renewal->attempts[renewal->n] = attempt;
     renewal->refs[renewal->n] = attempt->finish.ref;
@@ -132,21 +130,48 @@ add_if_ending(struct renewal *renewal, struct exec_attempt *attempt,
     renewal->n++;
 }
 
+static int64_t
+ahead_ms(const struct exec_results *results)
+{
+    int64_t ms = RENEW_AHEAD_MS;
+
+    if (results->failures > 0)
+        ms = RENEW_AHEAD_FAILING_MS;
+    return ms + 2 * results->took_ms;
+}
+
+/* What waits is many thousands at worst: looked through only when there is
+ * something to find. */
+static void
+find_ending_waiting(struct exec_results *results, int64_t before_ms,
+                    struct exec_renewal *renewal)
+{
+    int64_t first_ms = INT64_MAX;
+    struct toc_link *link;
+
+    if (results->n_waiting == 0 || results->first_end_ms >= before_ms)
+        return;
+    for (link = results->waiting.next; link != &results->waiting;
+         link = link->next) {
+        size_t n = renewal->n;
+
+        add_if_ending(renewal, attempt_of(link), before_ms);
+        if (renewal->n == n && attempt_of(link)->lock_until_ms < first_ms)
+            first_ms = attempt_of(link)->lock_until_ms;
+    }
+    results->first_end_ms = first_ms;
+}
+
 static void
 find_ending(struct exec_results *results, int64_t now_ms,
-            struct renewal *renewal)
+            struct exec_renewal *renewal)
 {
-    bool failing = results->failures > 0;
-    int64_t before_ms =
-        now_ms + (failing ? RENEW_AHEAD_FAILING_MS : RENEW_AHEAD_MS);
-    struct toc_link *link;
+    int64_t before_ms = now_ms + ahead_ms(results);
 
     renewal->n = 0;
     for (size_t i = 0; i < results->n; i++)
         add_if_ending(renewal, results->batch[i], before_ms);
-    for (link = results->waiting.next; failing && link != &results->waiting;
-         link = link->next)
-        add_if_ending(renewal, attempt_of(link), before_ms);
+    find_ending_waiting(results, before_ms, renewal);
 }
 
 /* Nothing of the batch is lost: all of it waits. */
@@ -165,29 +190,47 @@ wait_after_failure(struct exec_results *results)
     return wait_ms;
 }
 
+static void
+note_time(struct exec_results *results, struct toc_mono begun)
+{
+    results->took_ms =
+        (toc_clock_mono(results->options.clock).ns - begun.ns) / TOC_NS_PER_MS;
+}
+
 /* False: a renewal was tried, and the step is over. */
 static bool
 locks_are_long(struct exec_results *results, int64_t now_ms)
 {
-    struct renewal renewal;
+    struct exec_renewal *renewal = &results->renewal;
     struct toc_error err = {0};
     int64_t until_ms = now_ms + RENEW_MS;
     size_t renewed = 0;
+    struct toc_mono begun;
+    enum toc_status st;
 
-    find_ending(results, now_ms, &renewal);
-    if (renewal.n == 0)
+    if (results->renewed) {
+        results->renewed = false;
         return true;
-    if (toc_store_renew(results->options.store, renewal.refs, renewal.tokens,
-                        renewal.n, until_ms, &renewed, &err) != TOC_OK) {
+    }
+    find_ending(results, now_ms, renewal);
+    if (renewal->n == 0)
+        return true;
+    begun = toc_clock_mono(results->options.clock);
+    st = toc_store_renew(results->options.store, renewal->refs, renewal->tokens,
+                         renewal->n, until_ms, &renewed, &err);
+    note_time(results, begun);
+    if (st != TOC_OK) {
         int64_t wait_ms = wait_after_failure(results);
 
+        results->first_end_ms = 0; /* look again */
         TOC_LOG(WARN, "lock.renew_failed", F_MSG("trying again"), F_ERR(&err),
-                F_UINT("locks", renewal.n), F_INT("wait_ms", wait_ms));
+                F_UINT("locks", renewal->n), F_INT("wait_ms", wait_ms));
         return false;
     }
     EXEC_COUNT(results->options.counters, renewed, renewed);
-    for (size_t i = 0; i < renewal.n; i++)
-        renewal.attempts[i]->lock_until_ms = until_ms;
+    for (size_t i = 0; i < renewal->n; i++)
+        renewal->attempts[i]->lock_until_ms = until_ms;
+    results->renewed = true;
     return false;
 }
 
@@ -283,6 +326,7 @@ refused(struct exec_results *results, const struct toc_error *err)
             results->n_waiting++;
         }
         results->alone = true;
+        results->first_end_ms = 0; /* theirs are not counted in */
     }
     results->n = 0;
 }
@@ -311,6 +355,7 @@ static void
 write_back(struct exec_results *results, int64_t now_ms)
 {
     struct toc_finish items[EXEC_RESULTS_MAX];
+    struct toc_mono begun = toc_clock_mono(results->options.clock);
     struct toc_error err = {0};
     enum toc_status st;
 
@@ -319,6 +364,7 @@ write_back(struct exec_results *results, int64_t now_ms)
     EXEC_COUNT(results->options.counters, writes, 1);
     st = toc_store_finish(results->options.store, items, results->n, now_ms,
                           &err);
+    note_time(results, begun);
     if (st == TOC_OK)
         written(results, items);
     else if (toc_status_retryable(st))

@@ -5,9 +5,10 @@
  * up to GATHER_MS_MAX, so that a transaction holds about GATHER_N of them. What
  * comes while one transaction commits goes into the next.
  *
- * A store that fails changes nothing: the batch is kept and written again, and
- * meanwhile the locks of all that waits are prolonged, first in line, or a
- * slow database would make successful calls repeat.
+ * A store that fails changes nothing: the batch is kept and written again. And
+ * whether it fails or is only slow, locks of what waits that end soon are
+ * prolonged, first in line, or successful calls would repeat. Renewals and
+ * writes take turns: however many locks end, results get written.
  *
  * Ownership: attempts posted to the inbox are its own; it frees them. Threads:
  * results; the inbox any. Blocking: the store's renew and finish, at most one
@@ -18,7 +19,8 @@
 
 #include "executor/core.h"
 
-#define EXEC_RESULTS_MAX 256 /* of one transaction */
+#define EXEC_RESULTS_MAX 256   /* of one transaction */
+#define EXEC_RENEWALS_MAX 2048 /* before one transaction */
 
 struct exec_results_options {
     const struct toc_clock *clock;
@@ -27,13 +29,21 @@ struct exec_results_options {
     struct exec_core *core; /* is told of each attempt that is gone */
 };
 
+struct exec_renewal {
+    struct exec_attempt *attempts[EXEC_RENEWALS_MAX];
+    struct toc_task_ref refs[EXEC_RENEWALS_MAX];
+    uint64_t tokens[EXEC_RENEWALS_MAX];
+    size_t n;
+};
+
 struct exec_results {
     struct exec_results_options options;
     struct exec_inbox inbox; /* any thread posts attempts */
 
     struct toc_link waiting; /* attempts */
     size_t n_waiting;
-    int64_t oldest_ns; /* when the first of them came */
+    int64_t first_end_ms; /* no lock of these ends before */
+    int64_t oldest_ns;    /* when the first of them came */
     /* Rate of arrival, measured over slices of RATE_MS. */
     int64_t slice_ns;
     uint64_t slice_n;
@@ -44,6 +54,9 @@ struct exec_results {
     bool alone; /* what waits is written one by one: a batch was refused */
     unsigned failures;
     int64_t retry_ns;
+    int64_t took_ms; /* the last call of the store */
+    bool renewed;    /* by the last step: now a write */
+    struct exec_renewal renewal;
 
     _Atomic bool hurry; /* no gathering any more; any thread sets it */
 };

@@ -44,7 +44,7 @@ struct fake_store {
     enum toc_status fail_as;
     bool applied;
     const struct toc_task *poison; /* an operation with this row is refused */
-    int64_t claim_takes_ms;
+    int64_t claim_takes_ms, finish_takes_ms, renew_takes_ms;
     struct toc_clock_sim *sim;
     /* What was seen. */
     unsigned claims, finishes, renewals;
@@ -156,6 +156,9 @@ fake_finish_one(struct fake_store *store, struct toc_finish *item)
     size_t i = row == NULL ? 0 : (size_t)(row - store->rows);
 
     item->result = TOC_FINISH_LOST;
+    /* An expired lock is the sweep's. */
+    if (row != NULL && row->lock_until_ms <= toc_clock_wall(store->clk).ms)
+        return;
     if (row == NULL || row->state != TOC_STATE_EXECUTING ||
         row->lock_token != item->token || row->version != item->ref.version)
         return;
@@ -187,6 +190,8 @@ fake_finish(void *self, struct toc_finish *items, size_t n, int64_t now_ms,
         if (store->poison != NULL &&
             toc_task_id_cmp(store->poison->id, items[i].ref.id) == 0)
             return toc_error_set(reterr, TOC_INTERNAL, "fake", 0, "poison");
+    toc_clock_sim_advance_ns(store->sim,
+                             store->finish_takes_ms * TOC_NS_PER_MS);
     if (store->fail_finishes == 0)
         for (size_t i = 0; i < n; i++)
             fake_finish_one(store, &items[i]);
@@ -208,11 +213,13 @@ fake_renew(void *self, const struct toc_task_ref *refs, const uint64_t *tokens,
     for (size_t i = 0; i < n; i++) {
         struct toc_task *row = fake_row(store, refs[i].id);
 
-        if (row == NULL || row->lock_token != tokens[i])
+        if (row == NULL || row->lock_token != tokens[i] ||
+            row->lock_until_ms <= toc_clock_wall(store->clk).ms)
             continue;
         row->lock_until_ms = lock_until_ms;
         renewed++;
     }
+    toc_clock_sim_advance_ns(store->sim, store->renew_takes_ms * TOC_NS_PER_MS);
     *ret_renewed = renewed;
     return TOC_OK;
 }

@@ -99,6 +99,56 @@ START_TEST(renewal_that_fails_is_tried_again)
 }
 END_TEST
 
+/* Many answered calls whose locks are short, and a store that takes its time.
+ */
+static struct rig *
+rig_with_many(size_t n)
+{
+    struct exec_core_options options = rig_options();
+    struct rig *rig;
+
+    options.calls_max = 4 * n;
+    options.target_calls_max = n;
+    options.attempts_max = n;
+    rig = rig_new(options);
+    for (size_t i = 0; i < n; i++) {
+        struct toc_task *row =
+            fake_task(&rig->store, &(struct fake_task){.due_ms = rig_now(rig),
+                                                       .timeout_ms = 100});
+        fake_hint(&rig->bus, 0, 0, &row, 1, true);
+    }
+    while (rig->invoke.n < n)
+        rig_settle(rig);
+    answer_all(rig);
+    return rig;
+}
+
+START_TEST(a_slow_store_loses_no_lock)
+{
+    struct rig *rig = rig_with_many(900);
+
+    rig->store.finish_takes_ms = 900;
+    rig_run(rig, 100);
+    ck_assert_uint_eq(rig_count(&rig->counters.done), 900);
+    ck_assert_uint_eq(rig_count(&rig->counters.lost), 0);
+    rig_free(rig);
+}
+END_TEST
+
+START_TEST(renewals_do_not_stand_before_writes)
+{
+    struct rig *rig = rig_with_many(900);
+
+    rig->store.fail_finishes = 1;
+    rig->store.fail_as = TOC_UNAVAILABLE;
+    rig->store.renew_takes_ms = 3100;
+    rig_run(rig, 200);
+    ck_assert_uint_gt(rig_count(&rig->counters.done), 0);
+    ck_assert_uint_le(rig->store.renewals, 8);
+    rig_free(rig);
+}
+END_TEST
+
 START_TEST(late_result_changes_nothing)
 {
     struct toc_task *rows[2];
@@ -135,5 +185,6 @@ END_TEST
 TOC_CHECK_MAIN("exec_results", written_at_once_when_idle,
                gathered_at_a_high_rate,
                kept_while_the_store_fails_and_locks_renewed_first,
-               renewal_that_fails_is_tried_again, late_result_changes_nothing,
+               renewal_that_fails_is_tried_again, a_slow_store_loses_no_lock,
+               renewals_do_not_stand_before_writes, late_result_changes_nothing,
                only_the_refused_result_is_given_up)
