@@ -11,7 +11,8 @@
 #define STRAGGLERS_MAX 1000 /* of a shard; more is a backlog */
 #define RECHECK_MAX 16      /* shards at once, for those that ended only */
 #define BEHIND_MS 8000      /* the low-water mark stays so far behind */
-#define CHUNKS_MAX 10       /* in a period */
+#define CHUNKS_MAX 10       /* in a period, of those that hint none */
+#define FULL_MS 500         /* for memory to have room again */
 #define FREE_AT_ONCE 500
 #define TAKEOVER_RETRY_MS 250
 #define TAKEOVER_RETRIES 40
@@ -263,16 +264,30 @@ is_lost(struct sched_sweep *sweep, const struct toc_task *task)
 }
 
 static void
+hint_row(struct sched_sweep *sweep, const struct toc_task *task)
+{
+    enum sched_offer offer;
+
+    if (!is_lost(sweep, task)) {
+        sweep->undecided++;
+        return;
+    }
+    offer = sched_memory_offer(sweep->opt.memory, task, SCHED_ROAD_NEAR);
+    sweep->hinted += offer == SCHED_OFFER_TAKEN;
+    sweep->full = offer == SCHED_OFFER_FULL;
+}
+
+/* Did memory take any? */
+static bool
 hint_lost(struct sched_sweep *sweep)
 {
-    for (size_t i = 0; i < sweep->n_waiting; i++) {
-        if (!is_lost(sweep, &sweep->waiting[i]))
-            sweep->undecided++;
-        else if (sched_memory_offer(sweep->opt.memory, &sweep->waiting[i],
-                                    SCHED_ROAD_NEAR) == SCHED_OFFER_TAKEN)
-            sweep->hinted++;
-    }
+    size_t before = sweep->hinted;
+
+    sweep->full = false;
+    for (size_t i = 0; i < sweep->n_waiting && !sweep->full; i++)
+        hint_row(sweep, &sweep->waiting[i]);
     sweep->n_waiting = 0;
+    return sweep->hinted > before;
 }
 
 /* ---- a pass
@@ -395,9 +410,9 @@ end_scan(struct sched_sweep *sweep)
 /* A backlog: the rest later. A takeover becomes a pass over all shards, so that
  * the others are not left alone for long. */
 static int64_t
-pause_scan(struct sched_sweep *sweep)
+pause_scan(struct sched_sweep *sweep, int64_t ms)
 {
-    int64_t later_ns = mono_ns(sweep) + sweep->opt.period_ms * TOC_NS_PER_MS;
+    int64_t later_ns = mono_ns(sweep) + ms * TOC_NS_PER_MS;
 
     sweep->chunks = 0;
     if (sweep->takeover) {
@@ -426,26 +441,30 @@ scan_chunk(struct sched_sweep *sweep)
 {
     struct toc_error err = {0};
     struct sched_chunk chunk;
+    bool some, again;
 
     limit_step(sweep);
     if (!sched_walk_next(&sweep->walk, sweep->end_ms, sweep->n_slices, &chunk))
         return end_scan(sweep);
     if (sweep->chunks >= CHUNKS_MAX)
-        return pause_scan(sweep);
+        return pause_scan(sweep, sweep->opt.period_ms);
     forget_rows(sweep);
     if (toc_store_scan(sweep->opt.store, sweep->slices + chunk.first, chunk.n,
                        chunk.after_ms + 1, chunk.to_ms + 1, look_at_row, sweep,
                        &err) != TOC_OK)
         return failed(sweep, "looking for unfinished tasks", &err);
-    if (sweep->rows >= SCHED_CHUNK_ROWS_FEW)
+    some = hint_lost(sweep);
+    if (sweep->rows >= SCHED_CHUNK_ROWS_FEW && !some)
         sweep->chunks++;
-    if (sweep->rows <= SCHED_CHUNK_ROWS ||
-        !sched_walk_shrink(&sweep->walk, &chunk))
+    again = sweep->full && some; /* the publisher makes room */
+    if (!again && (sweep->rows <= SCHED_CHUNK_ROWS ||
+                   !sched_walk_shrink(&sweep->walk, &chunk)))
         sched_walk_done(&sweep->walk, &chunk, sweep->n_slices, sweep->rows);
-    hint_lost(sweep);
     sweep->after_free = SCHED_SWEEP_SCAN;
     if (sweep->n_expired > 0)
         sweep->phase = SCHED_SWEEP_FREE;
+    else if (again)
+        return pause_scan(sweep, FULL_MS);
     return mono_ns(sweep);
 }
 
@@ -500,7 +519,7 @@ scan_stragglers(struct sched_sweep *sweep)
         return failed(sweep, "looking at stragglers", &err);
     sweep->stragglers = sweep->rows > 0;
     sweep->stragglers_ns = now_ns + MINUTE_NS;
-    hint_lost(sweep);
+    (void)hint_lost(sweep);
     sweep->after_free = SCHED_SWEEP_RECORD;
     if (sweep->n_expired > 0)
         sweep->phase = SCHED_SWEEP_FREE;

@@ -6,7 +6,9 @@
  * rises behind it all.
  *
  * A pass goes over [low, now - 2 s) in bounded chunks, a bounded number of them
- * each period; a backlog takes several periods. Shards newly ours get a pass of
+ * each period that had nothing to hint; a backlog takes several periods. When
+ * memory is full the pass waits where it is as long as that goes on. Shards
+ * newly ours get a pass of
  * their own at once, up to the moment of the takeover, repeated shortly while
  * the executors have not yet decided what the owner before had published.
  *
@@ -71,6 +73,7 @@ struct sched_sweep {
     unsigned retries; /* of the takeover pass */
     size_t undecided; /* rows of the pass that wait for a committed offset */
     size_t hinted, freed; /* in this pass */
+    bool full;            /* memory took not all of the last chunk */
 
     /* What the last reading brought. */
     struct toc_arena arena;

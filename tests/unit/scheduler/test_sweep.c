@@ -385,6 +385,65 @@ START_TEST(nothing_is_written_before_the_clock_was_measured)
 }
 END_TEST
 
+/* Until so many hints were sent; how long it took. */
+static int64_t
+ms_until_hinted(size_t hints)
+{
+    int64_t ms = 0;
+
+    for (; ms < 60000 && fake_bus_hints(rig.bus, 0) < hints; ms += 100)
+        rig_run(100);
+    ck_assert_uint_eq(fake_bus_hints(rig.bus, 0), hints);
+    return ms;
+}
+
+START_TEST(a_backlog_is_hinted_as_fast_as_it_is_taken)
+{
+    rig_set_up_with(100000, 1000000);
+    rig_executors_are_fast();
+    for (int i = 0; i < TOC_SHARDS; i++)
+        rig.store->low_ms[i] = rig_now() - 20000;
+    for (int i = 0; i < 65000; i++)
+        fake_row(rig.store, (uint16_t)(i % 10), TOC_PRIORITY_LOW,
+                 rig_now() - 20000 + i / 5);
+    rig_own(0, 9);
+    ck_assert_int_le(ms_until_hinted(65000), 3000);
+    rig_tear_down();
+}
+END_TEST
+
+START_TEST(a_full_memory_is_waited_for)
+{
+    rig_set_up_with(2000, 1000000);
+    rig_executors_are_fast();
+    for (int i = 0; i < 10000; i++)
+        fake_row(rig.store, (uint16_t)(i % 10), TOC_PRIORITY_LOW,
+                 rig_now() - 20000);
+    rig_own(0, 9);
+    ck_assert_int_le(ms_until_hinted(10000), 4000);
+    rig_tear_down();
+}
+END_TEST
+
+START_TEST(locks_behind_a_full_memory_are_freed)
+{
+    struct toc_task *task;
+
+    rig_set_up_with(2000, 1000000);
+    rig.bus->send_fails = TOC_UNAVAILABLE; /* it stays full */
+    for (int i = 0; i < 10000; i++)
+        fake_row(rig.store, (uint16_t)(i % 10), TOC_PRIORITY_LOW,
+                 rig_now() - 20000);
+    task = fake_row(rig.store, 1, TOC_PRIORITY_LOW, rig_now() - 5000);
+    task->state = TOC_STATE_EXECUTING;
+    task->lock_until_ms = rig_now() - 1;
+    rig_own(0, 9);
+    rig_run(12000);
+    ck_assert_int_eq(task->state, TOC_STATE_RETRY);
+    rig_tear_down();
+}
+END_TEST
+
 START_TEST(a_large_backlog_is_swept_in_pieces)
 {
     rig_set_up_with(100000, 1000000);
@@ -401,19 +460,19 @@ START_TEST(a_large_backlog_is_swept_in_pieces)
 }
 END_TEST
 
-TOC_CHECK_MAIN("sweep", a_lost_hint_is_sent_again_and_only_then,
-               nothing_when_the_offsets_cannot_be_read,
-               offsets_are_not_asked_for_when_nothing_waits,
-               a_topic_made_anew_has_lost_all,
-               an_end_read_before_a_hint_proves_nothing,
-               an_expired_lock_is_freed_and_hinted,
-               a_takeover_waits_for_the_log_to_be_read,
-               a_cold_start_fires_the_past_at_once,
-               a_shard_taken_during_a_backlog_is_seen_to,
-               the_mark_rises_and_stragglers_are_kept,
-               stragglers_that_ended_are_forgotten, little_work_when_idle,
-               failures_begin_anew, a_silent_bus_is_not_asked_for_every_row,
-               no_statement_over_hours_of_backlog,
-               marks_of_idle_shards_rise_too, a_clock_that_jumps_writes_nothing,
-               nothing_is_written_before_the_clock_was_measured,
-               a_large_backlog_is_swept_in_pieces)
+TOC_CHECK_MAIN(
+    "sweep", a_lost_hint_is_sent_again_and_only_then,
+    nothing_when_the_offsets_cannot_be_read,
+    offsets_are_not_asked_for_when_nothing_waits,
+    a_topic_made_anew_has_lost_all, an_end_read_before_a_hint_proves_nothing,
+    an_expired_lock_is_freed_and_hinted,
+    a_takeover_waits_for_the_log_to_be_read,
+    a_cold_start_fires_the_past_at_once,
+    a_shard_taken_during_a_backlog_is_seen_to,
+    the_mark_rises_and_stragglers_are_kept, stragglers_that_ended_are_forgotten,
+    little_work_when_idle, failures_begin_anew,
+    a_silent_bus_is_not_asked_for_every_row, no_statement_over_hours_of_backlog,
+    marks_of_idle_shards_rise_too, a_clock_that_jumps_writes_nothing,
+    nothing_is_written_before_the_clock_was_measured,
+    a_backlog_is_hinted_as_fast_as_it_is_taken, a_full_memory_is_waited_for,
+    locks_behind_a_full_memory_are_freed, a_large_backlog_is_swept_in_pieces)
