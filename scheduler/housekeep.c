@@ -9,7 +9,7 @@
 #define FAILED_NS (60 * NS_PER_SEC)
 #define GC_ROUND_NS (HOUR_NS / 4) /* all shards once */
 #define GC_AT_ONCE 500
-#define GC_MORE_NS (100 * TOC_NS_PER_MS) /* between chunks of one shard */
+#define GC_MORE_NS (20 * TOC_NS_PER_MS) /* while shards give full chunks */
 #define IDLE_NS (5 * NS_PER_SEC)
 
 void
@@ -74,6 +74,7 @@ free_keys(struct sched_housekeep *house, int64_t now_ms)
     uint16_t shard = house->gc_shard;
     size_t freed = 0;
     enum toc_status st = TOC_OK;
+    bool full, busy;
 
     if (sched_shards_gen(house->opt.shards, shard) != 0)
         st = toc_store_gc_keys(house->opt.store, shard, now_ms,
@@ -84,10 +85,14 @@ free_keys(struct sched_housekeep *house, int64_t now_ms)
                 F_MSG("cannot free keys of ended tasks, trying again in a "
                       "minute"),
                 F_INT("shard", shard), F_ERR(&err));
-    if (st == TOC_OK && freed < GC_AT_ONCE)
+    full = freed == GC_AT_ONCE;
+    busy = full || house->gc_full;
+    house->gc_full = full;
+    if (st == TOC_OK && !full)
         house->gc_shard = (uint16_t)((shard + 1) % TOC_SHARDS);
-    house->gc_ns = later(
-        house, st, freed < GC_AT_ONCE ? GC_ROUND_NS / TOC_SHARDS : GC_MORE_NS);
+    /* Where one shard has much to free, the next one probably has, too. */
+    house->gc_ns =
+        later(house, st, busy ? GC_MORE_NS : GC_ROUND_NS / TOC_SHARDS);
 }
 
 int64_t

@@ -25,6 +25,7 @@ struct sched_housekeep {
     struct sched_housekeep_options opt;
     int64_t make_ns, drop_ns, gc_ns; /* next time */
     uint16_t gc_shard;
+    bool gc_full; /* its last chunk was: there may be more */
 };
 
 void sched_housekeep_init(struct sched_housekeep *house,

@@ -32,13 +32,14 @@ struct fake_store {
     bool straggler[FAKE_ROWS_MAX];
     size_t n;
     int64_t low_ms[TOC_SHARDS];
-    int64_t now_ms; /* its clock */
-    unsigned fail;  /* the next so many operations fail, as fail_as */
+    int64_t now_ms;          /* its clock */
+    size_t keys[TOC_SHARDS]; /* that may be freed */
+    unsigned fail;           /* the next so many operations fail, as fail_as */
     enum toc_status fail_as;
     bool applied;          /* a failing submit takes effect all the same */
     struct toc_str poison; /* a submit with this biz_id is refused for good */
     /* What was seen. */
-    unsigned loads, scans, frees, advances, submits, records;
+    unsigned loads, scans, frees, advances, submits, records, drops;
     size_t submit_rows_max, scan_rows_max;
     uint8_t contents[FAKE_ROWS_MAX][8];
 };
@@ -335,6 +336,45 @@ fake_submit(void *self, struct toc_submit **items, size_t n, int64_t now_ms,
 }
 
 static inline enum toc_status
+fake_gc_keys(void *self, uint16_t shard, int64_t now_ms, int64_t window_ms,
+             size_t max, size_t *ret_freed, struct toc_error *reterr)
+{
+    struct fake_store *store = self;
+    enum toc_status st;
+
+    (void)now_ms;
+    (void)window_ms;
+    if (fake_fails(store, reterr, &st))
+        return st;
+    *ret_freed = store->keys[shard] < max ? store->keys[shard] : max;
+    store->keys[shard] -= *ret_freed;
+    return TOC_OK;
+}
+
+static inline enum toc_status
+fake_make_days(void *self, int64_t now_ms, struct toc_error *reterr)
+{
+    (void)self;
+    (void)now_ms;
+    (void)reterr;
+    return TOC_OK;
+}
+
+static inline enum toc_status
+fake_drop_days(void *self, int64_t now_ms, int64_t retention_ms,
+               size_t *ret_dropped, struct toc_error *reterr)
+{
+    struct fake_store *store = self;
+
+    (void)now_ms;
+    (void)retention_ms;
+    (void)reterr;
+    store->drops++;
+    *ret_dropped = 0;
+    return TOC_OK;
+}
+
+static inline enum toc_status
 fake_now(void *self, int64_t *ret_now_ms, struct toc_error *reterr)
 {
     struct fake_store *store = self;
@@ -360,6 +400,9 @@ fake_store_new(void)
         .scan_stragglers = fake_scan_stragglers,
         .advance_low = fake_advance_low,
         .list_shards = fake_list_shards,
+        .gc_keys = fake_gc_keys,
+        .make_days = fake_make_days,
+        .drop_days = fake_drop_days,
         .now = fake_now,
     };
     struct fake_store *store = TOC_NEW(struct fake_store);
