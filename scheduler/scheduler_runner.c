@@ -19,8 +19,9 @@
 
 #include <string.h>
 
-#define TURN_MAX_MS 1000   /* no loop waits for longer at a time */
-#define HEARTBEAT_MS 15000 /* a loop that does not come by is stuck */
+#define TURN_MAX_MS 1000    /* no loop waits for longer at a time */
+#define HEARTBEAT_MS 15000  /* a loop that does not come by is stuck */
+#define SLOW_BEAT_MS 120000 /* one whose statements may take long */
 #define WORKER_QUEUE 2000
 #define WORKERS_MAX 128
 #define GRACE_MS 3000
@@ -32,6 +33,7 @@ typedef int64_t step_fn(void *self);
 struct loop {
     struct sched_runner *runner;
     const char *check; /* heartbeat; NULL: none */
+    int64_t beat_ms;   /* how long one holds */
     step_fn *step;
     void *self;
     struct toc_bell *bell;
@@ -91,7 +93,8 @@ wait_for(struct loop *loop, int64_t wake_ns)
         if (wake_ns < until_ns)
             until_ns = wake_ns;
         if (loop->check != NULL)
-            toc_app_ready_for(loop->runner->opt.app, loop->check, HEARTBEAT_MS);
+            toc_app_ready_for(loop->runner->opt.app, loop->check,
+                              loop->beat_ms);
         if (toc_bell_wait(loop->bell, until_ns))
             return;
     } while (until_ns < wake_ns && !atomic_load(&loop->stop));
@@ -114,6 +117,9 @@ start_loop(struct sched_runner *runner, int which, const char *name,
 
     loop->runner = runner;
     loop->check = check;
+    loop->beat_ms = which == LOOP_HOUSEKEEP || which == LOOP_SWEEP
+                        ? SLOW_BEAT_MS
+                        : HEARTBEAT_MS;
     loop->step = step;
     loop->self = self;
     loop->bell = bell != NULL ? bell : &loop->own_bell;
@@ -448,10 +454,10 @@ sched_runner_start(struct sched_runner *runner, struct toc_coord *coord,
                &runner->publisher, NULL);
     start_loop(runner, LOOP_LOADER, "loader", "loader", step_loader,
                &runner->loader, NULL);
-    start_loop(runner, LOOP_SWEEP, "sweep", NULL, step_sweep, &runner->sweep,
+    start_loop(runner, LOOP_SWEEP, "sweep", "sweep", step_sweep, &runner->sweep,
                NULL);
-    start_loop(runner, LOOP_LAG, "lag", NULL, step_lag, &runner->lag, NULL);
-    start_loop(runner, LOOP_HOUSEKEEP, "housekeep", NULL, step_housekeep,
+    start_loop(runner, LOOP_LAG, "lag", "lag", step_lag, &runner->lag, NULL);
+    start_loop(runner, LOOP_HOUSEKEEP, "housekeep", "housekeep", step_housekeep,
                &runner->house, NULL);
     start_loop(runner, LOOP_SKEW, "skew", NULL, step_skew, runner, NULL);
     start_loop(runner, LOOP_COORD, "coord", "coord", step_coord, runner, NULL);
