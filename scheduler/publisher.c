@@ -17,6 +17,10 @@
 #define BACKOFF_MAX_MS 2000
 #define TICK_NS (INT64_C(1000) * TOC_NS_PER_MS)
 
+/* Else the wheel took each step for a clock that was set back. */
+_Static_assert(SCHED_LEAD_MS_MAX + GATHER_MS < SCHED_WHEEL_BACK / 2,
+               "the lead fits the wheel");
+
 struct message {
     struct toc_link link;
     struct sched_publisher *publisher;

@@ -20,6 +20,8 @@
 #include "scheduler/marks.h"
 #include "scheduler/memory.h"
 
+#define SCHED_LEAD_MS_MAX 400 /* the wheel goes ahead of the clock with it */
+
 struct sched_publisher_options {
     const struct toc_clock *clk;
     struct toc_bus *bus;

@@ -1,6 +1,7 @@
 #include "scheduler/settings.h"
 
 #include "common/model/limits.h"
+#include "scheduler/publisher.h"
 
 #define INT_ROW(name_, fallback_, min_, max_, unit_, doc_)     \
     {                                                          \
@@ -12,7 +13,7 @@
 
 const struct toc_setting sched_setting_table[] = {
     TOC_COMMON_SETTINGS(struct sched_settings)
-        INT_ROW(lead_ms, "30", 0, 1000, "ms",
+        INT_ROW(lead_ms, "30", 0, SCHED_LEAD_MS_MAX, "ms",
                 "How long before its due time a hint is published"),
     INT_ROW(memory_max_tasks, "200000", 1000, 10000000, "tasks",
             "Hints held in memory; what is due later waits in the database"),
