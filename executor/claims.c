@@ -2,7 +2,9 @@
  * The claim combiner: from due hints to won attempts.
  *
  * A batch shares one lock, as long as its longest call needs, so only hints
- * whose timeouts are alike go together: at most twice apart.
+ * whose timeouts are alike go together: at most twice apart. Others are set
+ * aside and keep their slots; the first of them begins the next batch, so that
+ * each has to wait for a batch of each kind of timeout at most.
  *
  * A claim that failed is repeated as it was, token and all, because it may have
  * taken effect; only when its lock could not hold a call any more are its hints
@@ -24,11 +26,6 @@
 #define EARLY_MS_MAX 16
 
 /* ---- gathering ------------------------------------------------------- */
-
-struct aside {
-    struct exec_item *items[EXEC_CLAIMS_MAX];
-    size_t n;
-};
 
 /* The target is full: the hint waits there. */
 static void
@@ -87,11 +84,34 @@ put_back(struct exec_core *core, struct exec_item *item)
         exec_waiting_again(&core->waiting, item);
 }
 
+/* What was set aside goes first. Hints whose partition went meanwhile, and what
+ * has to be claimed alone, may be among it. */
 static void
-gather_priority(struct exec_core *core, enum toc_priority priority, size_t max,
-                int64_t now_ms, struct aside *aside)
+gather_aside(struct exec_core *core, size_t max)
 {
     struct exec_batch *batch = &core->batch;
+    struct exec_aside *aside = &core->aside;
+    size_t n = 0;
+
+    for (size_t i = 0; i < aside->n; i++) {
+        struct exec_item *item = aside->items[i];
+
+        if (exec_item_is_orphan(item))
+            exec_core_drop(core, item);
+        else if (batch->n < max && fits(batch, item))
+            batch->items[batch->n++] = item;
+        else
+            aside->items[n++] = item;
+    }
+    aside->n = n;
+}
+
+static void
+gather_priority(struct exec_core *core, enum toc_priority priority, size_t max,
+                int64_t now_ms)
+{
+    struct exec_batch *batch = &core->batch;
+    struct exec_aside *aside = &core->aside;
 
     while (batch->n < max && aside->n < EXEC_CLAIMS_MAX) {
         struct exec_item *item = next_due(core, priority, now_ms);
@@ -207,17 +227,14 @@ room(const struct exec_core *core)
 void
 exec_claims_gather(struct exec_core *core, int64_t now_ms)
 {
-    struct aside aside;
     size_t max = room(core);
 
     if (max == 0 || !exec_session_holds(core))
         return;
-    aside.n = 0;
     exec_targets_begin_round(&core->targets);
+    gather_aside(core, max);
     for (int p = 0; p < TOC_PRIORITIES; p++)
-        gather_priority(core, (enum toc_priority)p, max, now_ms, &aside);
-    for (size_t i = 0; i < aside.n; i++)
-        put_back(core, aside.items[i]);
+        gather_priority(core, (enum toc_priority)p, max, now_ms);
     if (core->batch.n > 0)
         prepare(core);
 }
@@ -230,6 +247,15 @@ exec_claims_put_back(struct exec_core *core)
     for (size_t i = 0; i < batch->n; i++)
         put_back(core, batch->items[i]);
     batch->n = 0;
+}
+
+void
+exec_claims_put_all_back(struct exec_core *core)
+{
+    exec_claims_put_back(core);
+    for (size_t i = 0; i < core->aside.n; i++)
+        put_back(core, core->aside.items[i]);
+    core->aside.n = 0;
 }
 
 /* ---- trying ---------------------------------------------------------- */

@@ -24,7 +24,7 @@ exec_core_init(struct exec_core *core, const struct exec_core_options *options)
 void
 exec_core_done(struct exec_core *core)
 {
-    TOC_ASSERT(core->batch.n == 0);
+    TOC_ASSERT(core->batch.n == 0 && core->aside.n == 0);
     exec_waiting_done(&core->waiting);
     exec_targets_done(&core->targets);
     exec_offsets_done(&core->offsets);
@@ -248,8 +248,7 @@ drain(struct exec_core *core)
 {
     struct exec_item *item;
 
-    if (core->batch.n > 0)
-        exec_claims_put_back(core);
+    exec_claims_put_all_back(core);
     while ((item = exec_waiting_first(&core->waiting)) != NULL) {
         while (item->refs != NULL)
             exec_item_drop_refs(item, item->refs->message->partition);

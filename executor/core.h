@@ -103,6 +103,13 @@ struct exec_batch {
     struct toc_arena rows;
 };
 
+/* Due hints with their slots that did not fit the batch: the first of them
+ * begins the next one. */
+struct exec_aside {
+    struct exec_item *items[EXEC_CLAIMS_MAX];
+    size_t n;
+};
+
 struct exec_core {
     struct exec_core_options options;
     struct exec_inbox inbox; /* any thread posts */
@@ -110,6 +117,7 @@ struct exec_core {
     struct exec_waiting waiting;
     struct exec_targets targets;
     struct exec_batch batch;
+    struct exec_aside aside;
     struct exec_marks marks; /* the lanes take them */
     uint32_t sequence;       /* of claim tokens */
 
@@ -148,10 +156,11 @@ void exec_core_decided(struct exec_core *core, struct exec_item *item);
 void exec_core_drop(struct exec_core *core, struct exec_item *item);
 
 /* claims.c: fills the batch with what is due and may be called; tries the
- * batch; puts an untried or failed batch back. */
+ * batch; puts an untried or failed batch, or all that is gathered, back. */
 void exec_claims_gather(struct exec_core *core, int64_t now_ms);
 void exec_claims_try(struct exec_core *core);
 void exec_claims_put_back(struct exec_core *core);
+void exec_claims_put_all_back(struct exec_core *core);
 
 /* launch.c: the batch's winners are called, or given back. */
 void exec_launch(struct exec_core *core, struct exec_attempt **won, size_t n);

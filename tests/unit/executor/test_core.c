@@ -480,6 +480,39 @@ START_TEST(different_timeouts_get_locks_of_their_own)
 }
 END_TEST
 
+/* A crowd of one kind of timeout does not stand before those of another. */
+START_TEST(every_kind_of_timeout_has_its_turn)
+{
+    struct exec_core_options options = rig_options();
+    struct rig *rig;
+    struct toc_task *brief;
+
+    options.target_calls_max = 4;
+    rig = rig_new(options);
+    rig->invoke.answer_at_once = true;
+    for (int i = 0; i < 100; i++)
+        hint_one(
+            rig,
+            fake_task(&rig->store,
+                      &(struct fake_task){.due_ms = rig_now(rig) + 1,
+                                          .timeout_ms = 60000,
+                                          .priority = TOC_PRIORITY_NORMAL}),
+            0);
+    brief = fake_task(&rig->store,
+                      &(struct fake_task){.due_ms = rig_now(rig) + 1,
+                                          .timeout_ms = 100,
+                                          .target = "grpc://quick:1",
+                                          .priority = TOC_PRIORITY_NORMAL});
+    hint_one(rig, brief, 0);
+    rig_run(rig, 1);
+    ck_assert_uint_eq(rig->invoke.n, 101);
+    for (size_t i = 0; i < rig->invoke.n; i++)
+        if (strcmp(rig->invoke.targets[i], "grpc://quick:1") == 0)
+            ck_assert_uint_le(i, 8); /* the second batch, not the last */
+    rig_free(rig);
+}
+END_TEST
+
 START_TEST(revoked_hints_are_dropped_and_calls_go_on)
 {
     struct rig *rig = rig_new(rig_options());
@@ -755,6 +788,7 @@ TOC_CHECK_MAIN(
     a_busy_target_has_its_share_of_the_memory,
     fires_of_a_batch_target_share_calls,
     different_timeouts_get_locks_of_their_own,
+    every_kind_of_timeout_has_its_turn,
     revoked_hints_are_dropped_and_calls_go_on,
     marks_of_an_older_time_are_ignored, garbage_is_counted_and_passed,
     pressure_pauses_low_before_core, open_attempts_are_bounded,
