@@ -57,7 +57,6 @@ where_indexed(struct toc_buf *sql, const struct listing *l)
 static void
 where_rest(struct toc_buf *sql, const struct toc_dead_filter *f)
 {
-    toc_buf_text(sql, " WHERE 1=1");
     if (f->biz_type.len > 0) {
         toc_buf_text(sql, " AND biz_type=");
         toc_sql_bytes(sql, f->biz_type);
@@ -68,59 +67,61 @@ where_rest(struct toc_buf *sql, const struct toc_dead_filter *f)
     }
 }
 
-static void
-ask_page(struct toc_my_conn *conn, const struct listing *l)
+/* As in list.c: where the page ends is read first. */
+static enum toc_status
+read_end(struct toc_my_conn *conn, const struct listing *l,
+         struct toc_cursor *end, struct toc_error *reterr)
 {
     const struct toc_dead_filter *f = l->filter;
     size_t examined =
         f->biz_type.len > 0 || f->reason.len > 0 ? EXAMINED_MAX : l->max;
     struct toc_buf *sql = toc_my_begin(conn);
+    const unsigned long *lens;
+    enum toc_status st;
+    MYSQL_ROW row;
 
-    toc_buf_text(sql, "SELECT * FROM (SELECT ");
-    toc_row_select(sql, "", TOC_ROW_HINT);
-    toc_buf_text(sql, " AS payload_long,dead_ms,reason FROM dead_task");
-    where_indexed(sql, l);
-    toc_buf_printf(sql,
-                   " ORDER BY dead_ms DESC,task_id DESC LIMIT %zu) AS page",
-                   examined);
-    where_rest(sql, f);
-    toc_buf_printf(sql, " ORDER BY dead_ms DESC,task_id DESC LIMIT %zu",
-                   l->max);
-    sql = toc_my_next(conn);
     toc_buf_text(sql, "SELECT dead_ms,task_id FROM dead_task");
     where_indexed(sql, l);
     toc_buf_printf(sql,
                    " ORDER BY dead_ms DESC,task_id DESC LIMIT 1 OFFSET %zu",
                    examined - 1);
+    st = toc_my_run(conn, reterr);
+    *end = (struct toc_cursor){.set = false};
+    if (st != TOC_OK || (row = toc_my_fetch(conn, 0, &lens)) == NULL)
+        return st;
+    end->set = toc_field_bytes(row, lens, 1, end->id.b, sizeof end->id.b);
+    end->slot_ms = toc_field_i64(row, lens, 0);
+    return TOC_OK;
 }
 
 static void
-move_cursor(struct toc_my_conn *conn, struct listing *l)
+where_until(struct toc_buf *sql, const struct toc_cursor *end)
 {
-    const unsigned long *lens;
-    MYSQL_ROW row = toc_my_fetch(conn, 1, &lens);
-
-    l->cursor = (struct toc_cursor){.set = false};
-    if (l->n == l->max) {
-        l->cursor.set = true;
-        l->cursor.slot_ms = l->dead[l->n - 1].dead_ms;
-        l->cursor.id = l->dead[l->n - 1].task.id;
-    } else if (row != NULL &&
-               toc_field_bytes(row, lens, 1, l->cursor.id.b, 16)) {
-        l->cursor.set = true;
-        l->cursor.slot_ms = toc_field_i64(row, lens, 0);
-    }
+    if (!end->set)
+        return;
+    toc_buf_printf(sql, " AND dead_ms>=%lld AND (dead_ms>%lld OR task_id>=",
+                   (long long)end->slot_ms, (long long)end->slot_ms);
+    toc_sql_id(sql, end->id);
+    toc_buf_char(sql, ')');
 }
 
 static enum toc_status
-page_body(struct toc_my_conn *conn, void *arg, struct toc_error *reterr)
+read_page(struct toc_my_conn *conn, struct listing *l,
+          const struct toc_cursor *end, struct toc_error *reterr)
 {
-    struct listing *l = arg;
+    struct toc_buf *sql = toc_my_begin(conn);
     const unsigned long *lens;
     enum toc_status st;
     MYSQL_ROW row;
 
-    ask_page(conn, l);
+    toc_buf_text(sql, "SELECT ");
+    toc_row_select(sql, "", TOC_ROW_HINT);
+    toc_buf_text(sql, ",dead_ms,reason FROM dead_task");
+    where_indexed(sql, l);
+    where_until(sql, end);
+    where_rest(sql, l->filter);
+    toc_buf_printf(sql, " ORDER BY dead_ms DESC,task_id DESC LIMIT %zu",
+                   l->max);
     st = toc_my_run(conn, reterr);
     if (st != TOC_OK)
         return st;
@@ -135,9 +136,26 @@ page_body(struct toc_my_conn *conn, void *arg, struct toc_error *reterr)
         dead->reason = toc_arena_str(
             l->arena, toc_field_str(row, lens, TOC_ROW_COLUMNS + 1));
     }
-    if (st == TOC_OK)
-        move_cursor(conn, l);
     return st;
+}
+
+static enum toc_status
+page_body(struct toc_my_conn *conn, void *arg, struct toc_error *reterr)
+{
+    struct listing *l = arg;
+    struct toc_cursor end;
+    enum toc_status st = read_end(conn, l, &end, reterr);
+
+    if (st == TOC_OK)
+        st = read_page(conn, l, &end, reterr);
+    if (st != TOC_OK)
+        return st;
+    l->cursor = end;
+    if (l->n == l->max)
+        l->cursor = (struct toc_cursor){.set = true,
+                                        .slot_ms = l->dead[l->n - 1].dead_ms,
+                                        .id = l->dead[l->n - 1].task.id};
+    return TOC_OK;
 }
 
 enum toc_status

@@ -1,10 +1,11 @@
 /*
  * Lists of tasks in the order of the primary key, a page at a time.
  *
- * A statement looks at EXAMINED_MAX rows at most, whatever the filter lets
- * through: the rows after the cursor are taken first, then filtered. So a page
- * may hold fewer than asked for, with more to come. With a business id the
- * tasks are found by their keys.
+ * A page looks at about EXAMINED_MAX rows, whatever the filter lets through, so
+ * it may hold fewer than asked for, with more to come. Where it ends is read
+ * first, then the matches up to there: were it the other way round, a row that
+ * is removed in between would move the end over rows that were not looked at.
+ * With a business id the tasks are found by their keys.
  */
 #include "common/store/mysql/row.h"
 #include "common/store/mysql/sql.h"
@@ -64,11 +65,24 @@ where_after(struct toc_buf *sql, const struct toc_cursor *c)
 }
 
 static void
+where_until(struct toc_buf *sql, const struct toc_cursor *end)
+{
+    if (!end->set)
+        return;
+    toc_buf_printf(sql,
+                   " AND (slice<%u OR (slice=%u AND slot_ms<%lld) OR (slice=%u "
+                   "AND slot_ms=%lld AND task_id<=",
+                   end->slice, end->slice, (long long)end->slot_ms, end->slice,
+                   (long long)end->slot_ms);
+    toc_sql_id(sql, end->id);
+    toc_buf_text(sql, "))");
+}
+
+static void
 where_filter(struct toc_buf *sql, const struct toc_task_filter *f)
 {
     const char *comma = "";
 
-    toc_buf_text(sql, " WHERE 1=1");
     if (f->biz_type.len > 0) {
         toc_buf_text(sql, " AND biz_type=");
         toc_sql_bytes(sql, f->biz_type);
@@ -92,29 +106,58 @@ where_filter(struct toc_buf *sql, const struct toc_task_filter *f)
     toc_buf_char(sql, ')');
 }
 
-/* Replies: the matches among the next rows; the last of the next rows, if
- * there are more behind it. */
-static void
-ask_page(struct toc_my_conn *conn, const struct listing *l)
+/* The last row of the page; not set: the page goes to the end. */
+static enum toc_status
+read_end(struct toc_my_conn *conn, const struct listing *l,
+         struct toc_cursor *end, struct toc_error *reterr)
 {
     struct toc_buf *sql = toc_my_begin(conn);
     size_t examined = filters(l->filter) ? EXAMINED_MAX : l->max;
+    const unsigned long *lens;
+    enum toc_status st;
+    MYSQL_ROW row;
 
-    toc_buf_text(sql, "SELECT * FROM (SELECT ");
-    toc_row_select(sql, "", TOC_ROW_HINT);
-    toc_buf_text(sql, " AS payload_long FROM task_info FORCE INDEX (PRIMARY) "
-                      "WHERE ");
-    where_after(sql, &l->cursor);
-    toc_buf_printf(sql, " ORDER BY slice,slot_ms,task_id LIMIT %zu) AS page",
-                   examined);
-    where_filter(sql, l->filter);
-    toc_buf_printf(sql, " ORDER BY slice,slot_ms,task_id LIMIT %zu", l->max);
-    sql = toc_my_next(conn);
     toc_buf_text(sql, "SELECT slice,slot_ms,task_id FROM task_info FORCE INDEX "
                       "(PRIMARY) WHERE ");
     where_after(sql, &l->cursor);
     toc_buf_printf(sql, " ORDER BY slice,slot_ms,task_id LIMIT 1 OFFSET %zu",
                    examined - 1);
+    st = toc_my_run(conn, reterr);
+    *end = (struct toc_cursor){.set = false};
+    if (st != TOC_OK || (row = toc_my_fetch(conn, 0, &lens)) == NULL)
+        return st;
+    end->set = toc_field_bytes(row, lens, 2, end->id.b, sizeof end->id.b);
+    end->slice = (uint16_t)toc_field_u64(row, lens, 0);
+    end->slot_ms = toc_field_i64(row, lens, 1);
+    return TOC_OK;
+}
+
+static enum toc_status
+read_page(struct toc_my_conn *conn, struct listing *l,
+          const struct toc_cursor *end, struct toc_error *reterr)
+{
+    struct toc_buf *sql = toc_my_begin(conn);
+    const unsigned long *lens;
+    enum toc_status st;
+    MYSQL_ROW row;
+
+    toc_buf_text(sql, "SELECT ");
+    toc_row_select(sql, "", TOC_ROW_HINT);
+    toc_buf_text(sql, " FROM task_info FORCE INDEX (PRIMARY) WHERE ");
+    where_after(sql, &l->cursor);
+    where_until(sql, end);
+    where_filter(sql, l->filter);
+    toc_buf_printf(sql, " ORDER BY slice,slot_ms,task_id LIMIT %zu", l->max);
+    st = toc_my_run(conn, reterr);
+    if (st != TOC_OK)
+        return st;
+    l->n = 0;
+    l->tasks = toc_arena_calloc(
+        l->arena, (size_t)mysql_num_rows(conn->replies[0].rows) + 1,
+        sizeof *l->tasks);
+    while (st == TOC_OK && (row = toc_my_fetch(conn, 0, &lens)) != NULL)
+        st = toc_row_decode(row, lens, l->arena, &l->tasks[l->n++], reterr);
+    return st;
 }
 
 static void
@@ -126,47 +169,24 @@ set_cursor(struct listing *l, const struct toc_task *last)
     l->cursor.id = last->id;
 }
 
-/* Where the next page begins: after the last match when the page is full, else
- * after the last row looked at. */
-static void
-move_cursor(struct toc_my_conn *conn, struct listing *l)
-{
-    const unsigned long *lens;
-    MYSQL_ROW row = toc_my_fetch(conn, 1, &lens);
-
-    if (l->n == l->max) {
-        set_cursor(l, &l->tasks[l->n - 1]);
-        return;
-    }
-    l->cursor.set = false;
-    if (row == NULL || !toc_field_bytes(row, lens, 2, l->cursor.id.b, 16))
-        return;
-    l->cursor.set = true;
-    l->cursor.slice = (uint16_t)toc_field_u64(row, lens, 0);
-    l->cursor.slot_ms = toc_field_i64(row, lens, 1);
-}
-
+/* The next page begins after the last match when this one is full, else after
+ * the last row that it covers. */
 static enum toc_status
 page_body(struct toc_my_conn *conn, void *arg, struct toc_error *reterr)
 {
     struct listing *l = arg;
-    const unsigned long *lens;
-    enum toc_status st;
-    MYSQL_ROW row;
+    struct toc_cursor end;
+    enum toc_status st = read_end(conn, l, &end, reterr);
 
-    ask_page(conn, l);
-    st = toc_my_run(conn, reterr);
+    if (st == TOC_OK)
+        st = read_page(conn, l, &end, reterr);
     if (st != TOC_OK)
         return st;
-    l->n = 0;
-    l->tasks = toc_arena_calloc(
-        l->arena, (size_t)mysql_num_rows(conn->replies[0].rows) + 1,
-        sizeof *l->tasks);
-    while (st == TOC_OK && (row = toc_my_fetch(conn, 0, &lens)) != NULL)
-        st = toc_row_decode(row, lens, l->arena, &l->tasks[l->n++], reterr);
-    if (st == TOC_OK)
-        move_cursor(conn, l);
-    return st;
+    if (l->n == l->max)
+        set_cursor(l, &l->tasks[l->n - 1]);
+    else
+        l->cursor = end;
+    return TOC_OK;
 }
 
 /* ---- by business id

@@ -292,6 +292,90 @@ START_TEST(batch_with_one_stale_result)
 }
 END_TEST
 
+/* ---- lists
+ * ------------------------------------------------------------------ */
+
+static bool stop_changing;
+
+/* Removes and brings back 2,000 rows that every list begins with. */
+static void
+change_rows(void *arg)
+{
+    MYSQL *mysql = raw_connect(fx.db);
+
+    (void)arg;
+    while (!__atomic_load_n(&stop_changing, __ATOMIC_ACQUIRE)) {
+        raw_on(mysql, "DELETE FROM task_info WHERE slice=0; "
+                      "INSERT INTO task_info SELECT * FROM some; "
+                      "DELETE FROM dead_task WHERE biz_type='moves'; "
+                      "INSERT INTO dead_task SELECT "
+                      "*,CONV(HEX(task_id),16,10),'' FROM some");
+    }
+    mysql_close(mysql);
+}
+
+static size_t
+count_tasks(void)
+{
+    struct toc_task_filter filter = {.biz_type = TOC_STR("stays")};
+    struct toc_cursor cursor = {.set = false};
+    TOC_CLEANUP(toc_arena_done) struct toc_arena arena = {0};
+    struct toc_task *tasks;
+    size_t n, total = 0;
+
+    do {
+        OK(toc_store_list_tasks(fx.store, &filter, 1000, &cursor, &arena,
+                                &tasks, &n, err));
+        total += n;
+    } while (cursor.set);
+    return total;
+}
+
+static size_t
+count_dead(void)
+{
+    struct toc_dead_filter filter = {.biz_type = TOC_STR("stays")};
+    struct toc_cursor cursor = {.set = false};
+    TOC_CLEANUP(toc_arena_done) struct toc_arena arena = {0};
+    struct toc_dead *dead;
+    size_t n, total = 0;
+
+    do {
+        OK(toc_store_list_dead(fx.store, &filter, 1000, &cursor, &arena, &dead,
+                               &n, err));
+        total += n;
+    } while (cursor.set);
+    return total;
+}
+
+/* Mistake: the page and where it ends are read one after the other; rows that
+ * go in between move the end over rows that nobody looked at. */
+START_TEST(lists_miss_nothing_that_stays)
+{
+    struct toc_thread thread;
+
+    raw("CREATE TABLE some LIKE task_info; ALTER TABLE some REMOVE "
+        "PARTITIONING");
+    for (unsigned slice = 0; slice < 2; slice++)
+        raw("INSERT INTO %s SELECT %u,%lld+seq,UNHEX(LPAD(HEX(%u+seq),32,'0')),"
+            "5,0,0,0,1,2,0,0,0,0,0,0,0,0,0,1,'',0,0,"
+            "UNHEX(LPAD(HEX(seq),32,'0')),"
+            "IF(%u AND seq%%100=0,'stays','moves'),'','','',0,'',NULL FROM "
+            "seq_1_to_%u",
+            slice == 0 ? "some" : "task_info", slice, (long long)now_ms(),
+            slice == 0 ? 1000000 : 0, slice, slice == 0 ? 2000 : 12000);
+    raw("INSERT INTO dead_task SELECT *,CONV(HEX(task_id),16,10),'' FROM "
+        "task_info");
+    toc_thread_start(&thread, "changes", change_rows, NULL);
+    for (int i = 0; i < 30; i++) {
+        ck_assert_uint_eq(count_tasks(), 120);
+        ck_assert_uint_eq(count_dead(), 120);
+    }
+    __atomic_store_n(&stop_changing, true, __ATOMIC_RELEASE);
+    toc_thread_join(&thread);
+}
+END_TEST
+
 /* ---- deadlocks
  * ------------------------------------------------------------------ */
 
@@ -398,4 +482,4 @@ STORE_TESTS("store_races", 180, mark_waits_for_an_open_submit,
             cancel_commits_while_the_claim_waits,
             key_is_not_moved_without_its_row, batch_with_one_stale_result,
             overlapping_batches, no_dirty_connection_comes_back,
-            open_reader_and_a_drop)
+            open_reader_and_a_drop, lists_miss_nothing_that_stays)
