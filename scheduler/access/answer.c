@@ -5,19 +5,43 @@
 #include "google/rpc/status.pb-c.h"
 #include "scheduler/access/wire.h"
 
+/* Details travel in a trailer; what does not fit there is left out whole. */
+#define DETAIL_BYTES_MAX 3500
+
+static Toc__V1__Task *
+show(struct sched_access *access, struct toc_arena *arena,
+     const struct toc_task *task, bool payload)
+{
+    const struct toc_api_view view = {
+        .now_ms = toc_clock_wall(access->clk).ms,
+        .with_payload = payload,
+        .names = sched_names_view(access->names),
+    };
+
+    return toc_api_task(arena, task, &view);
+}
+
 Toc__V1__Task *
 sched_answer_task(struct sched_access *access, struct toc_arena *arena,
                   const struct toc_task *task, bool learn)
 {
-    const struct toc_api_view view = {
-        .now_ms = toc_clock_wall(access->clk).ms,
-        .with_payload = true,
-        .names = sched_names_view(access->names),
-    };
-
     if (learn)
         sched_names_learn(access->names, task);
-    return toc_api_task(arena, task, &view);
+    return show(access, arena, task, true);
+}
+
+void
+sched_answer_detail(struct sched_access *access,
+                    struct toc_rpc_failure *failure,
+                    const struct toc_task *task)
+{
+    Toc__V1__Task *shown;
+
+    sched_names_learn(access->names, task);
+    shown = show(access, failure->arena, task, false);
+    if (toc__v1__task__get_packed_size(shown) > DETAIL_BYTES_MAX)
+        shown->n_headers = 0;
+    failure->details[failure->n_details++] = &shown->base;
 }
 
 Google__Rpc__Status *

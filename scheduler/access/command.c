@@ -78,8 +78,7 @@ fail_mismatch(struct errand *errand, struct ask *ask,
                         "the task has changed: its etag is %lu, not %lu",
                         (unsigned long)task->version,
                         (unsigned long)ask->ask.etag);
-    ask->failure.details[ask->failure.n_details++] =
-        &sched_answer_task(errand->access, arena_of(errand), task, true)->base;
+    sched_answer_detail(errand->access, &ask->failure, task);
 }
 
 /* ---- one command

@@ -45,6 +45,11 @@ void sched_command_handle(struct sched_access *access, enum sched_method method,
 Toc__V1__Task *sched_answer_task(struct sched_access *access,
                                  struct toc_arena *arena,
                                  const struct toc_task *task, bool learn);
+/* Adds the stored task to what failed: without its payload, and without its
+ * headers when they are large. */
+void sched_answer_detail(struct sched_access *access,
+                         struct toc_rpc_failure *failure,
+                         const struct toc_task *task);
 Google__Rpc__Status *sched_answer_status(const struct toc_rpc_failure *failure);
 /* From a store's error: UNAVAILABLE and the like, in words for a caller. */
 void sched_answer_store_error(struct toc_rpc_failure *failure,

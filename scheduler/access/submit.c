@@ -137,11 +137,8 @@ fail_with_stored(struct submission *submission, struct part *part,
                  enum toc_status st, const char *message,
                  const struct toc_task *stored)
 {
-    struct toc_arena *arena = toc_rpc_call_arena(submission->call);
-
     toc_rpc_failure_set(&part->failure, st, "%s", message);
-    part->failure.details[part->failure.n_details++] =
-        &sched_answer_task(submission->access, arena, stored, true)->base;
+    sched_answer_detail(submission->access, &part->failure, stored);
 }
 
 /* The key holds another task: what that means depends on on_conflict. */

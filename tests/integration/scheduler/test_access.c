@@ -266,6 +266,29 @@ START_TEST(another_content_by_on_conflict)
 }
 END_TEST
 
+/* Details travel in a trailer of a few KiB. */
+START_TEST(a_large_stored_task_is_in_the_details)
+{
+    Toc__V1__SubmitRequest *request = request_of("1", 600);
+    Toc__V1__Header headers[6], *refs[6];
+
+    request->payload.len = 60000;
+    request->payload.data = toc_arena_calloc(&fx.arena, 60000, 1);
+    for (size_t i = 0; i < 6; i++) {
+        toc__v1__header__init(&headers[i]);
+        headers[i].name = toc_arena_printf(&fx.arena, "x-header-%zu", i);
+        headers[i].value = toc_arena_printf(&fx.arena, "%0240d", 7);
+        refs[i] = &headers[i];
+    }
+    request->headers = refs;
+    request->n_headers = 6;
+    Toc__V1__SubmitResponse *first = call_ok("Submit", request);
+    request->delay = seconds(900);
+    ck_assert_int_eq(call_fails("Submit", request), TOC_EXISTS);
+    ck_assert_str_eq(task_in_details(), first->task->task_id);
+}
+END_TEST
+
 START_TEST(validate_only_writes_nothing)
 {
     Toc__V1__SubmitRequest *request = request_of("1", 600);
@@ -541,6 +564,7 @@ main(void)
 {
     const toc_check_test tests[] = {the_same_answers_as_the_first,
                                     another_content_by_on_conflict,
+                                    a_large_stored_task_is_in_the_details,
                                     validate_only_writes_nothing,
                                     a_batch_item_fails_alone,
                                     commands_and_their_outcomes,
