@@ -43,13 +43,12 @@ queue_up(struct exec_core *core, struct exec_item *item)
     exec_item_free(gone);
 }
 
+/* From the heap; those of full targets go into their queues. */
 static struct exec_item *
-next_due(struct exec_core *core, enum toc_priority priority, int64_t now_ms)
+next_waiting(struct exec_core *core, enum toc_priority priority, int64_t now_ms)
 {
-    struct exec_item *item = exec_targets_pop(&core->targets, priority);
+    struct exec_item *item;
 
-    if (item != NULL)
-        return item;
     while (!exec_targets_full(&core->targets)) {
         item = exec_waiting_pop(&core->waiting, priority, now_ms);
         if (item == NULL)
@@ -60,6 +59,22 @@ next_due(struct exec_core *core, enum toc_priority priority, int64_t now_ms)
         queue_up(core, item);
     }
     return NULL;
+}
+
+/* Neither what waited for a target nor what falls due now stands before the
+ * other. */
+static struct exec_item *
+next_due(struct exec_core *core, enum toc_priority priority, int64_t now_ms)
+{
+    bool queued_first = core->batch.n % 2 == 0;
+    struct exec_item *item =
+        queued_first ? exec_targets_pop(&core->targets, priority, now_ms)
+                     : next_waiting(core, priority, now_ms);
+
+    if (item != NULL)
+        return item;
+    return queued_first ? next_waiting(core, priority, now_ms)
+                        : exec_targets_pop(&core->targets, priority, now_ms);
 }
 
 static bool

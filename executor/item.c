@@ -83,6 +83,15 @@ exec_item_free(struct exec_item *item)
     toc_free(item);
 }
 
+bool
+exec_item_ages(struct exec_item *item, int64_t now_ms)
+{
+    if (item->age == EXEC_LATE || now_ms - item->task.due_ms <= EXEC_LATE_MS)
+        return false;
+    item->age = EXEC_LATE;
+    return true;
+}
+
 enum toc_priority
 exec_item_priority(const struct exec_item *item)
 {

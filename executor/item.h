@@ -18,6 +18,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Hints that are due for longer stand in lines of their own, beside those of
+ * fresh ones, and the lines take turns: a backlog is worked off, oldest first,
+ * while new tasks stay near their time. */
+#define EXEC_LATE_MS 2000
+
+enum exec_age { EXEC_FRESH, EXEC_LATE, EXEC_AGES };
+
 /* One of the messages that carried the hint. */
 struct exec_ref {
     struct exec_message *message;
@@ -40,6 +47,7 @@ struct exec_item {
     struct toc_link link;    /* in its target's queue */
     struct toc_link overdue; /* among the undecided of all queues */
     enum exec_item_state state;
+    enum exec_age age; /* looked at whenever it is first in a line */
     struct exec_ref *refs;
     bool kept; /* decided while it waited for its target: needs no message */
 
@@ -66,6 +74,9 @@ struct exec_item {
 struct exec_item *exec_item_new(const struct toc_hint *hint,
                                 struct toc_arena *scratch);
 void exec_item_free(struct exec_item *item); /* refs must be gone */
+
+/* Whether it has become late since it was looked at; then it is from now on. */
+bool exec_item_ages(struct exec_item *item, int64_t now_ms);
 
 enum toc_priority exec_item_priority(const struct exec_item *item);
 

@@ -68,7 +68,8 @@ make(struct exec_targets *targets, struct toc_str text, uint64_t hash)
     target->text = (struct toc_str){copy, text.len};
     toc_list_init(&target->link);
     for (size_t i = 0; i < TOC_PRIORITIES; i++)
-        toc_list_init(&target->queue[i]);
+        for (size_t age = 0; age < EXEC_AGES; age++)
+            toc_list_init(&target->queue[i][age]);
     toc_hmap_insert(&targets->known, &target->hnode, hash);
     return target;
 }
@@ -150,6 +151,12 @@ admit(struct exec_targets *targets, struct exec_target *target,
     return true;
 }
 
+static struct toc_link *
+queue_of(struct exec_target *target, const struct exec_item *item)
+{
+    return &target->queue[exec_item_priority(item)][item->age];
+}
+
 bool
 exec_targets_admit(struct exec_targets *targets, struct exec_item *item)
 {
@@ -158,8 +165,8 @@ exec_targets_admit(struct exec_targets *targets, struct exec_item *item)
     TOC_ASSERT(item->to == NULL);
     item->to = target;
     target->users++;
-    /* Those that wait already go first. */
-    if (!toc_list_empty(&target->queue[exec_item_priority(item)]))
+    /* Those of its age that wait already go first. */
+    if (!toc_list_empty(queue_of(target, item)))
         return false;
     return admit(targets, target, item);
 }
@@ -178,14 +185,17 @@ unqueue(struct exec_targets *targets, struct exec_item *item)
         toc_list_remove(&target->link);
 }
 
-/* The newest hint of the least urgent queue. */
+/* The newest hint of the least urgent queue; a fresh one last. */
 static struct exec_item *
 least(const struct exec_target *target)
 {
     for (size_t i = TOC_PRIORITIES; i-- > 0;)
-        if (!toc_list_empty(&target->queue[i]))
-            return toc_container_of(target->queue[i].prev, struct exec_item,
-                                    link);
+        for (size_t age = EXEC_AGES; age-- > 0;) {
+            const struct toc_link *queue = &target->queue[i][age];
+
+            if (!toc_list_empty(queue))
+                return toc_container_of(queue->prev, struct exec_item, link);
+        }
     return NULL;
 }
 
@@ -220,7 +230,7 @@ exec_targets_queue(struct exec_targets *targets, struct exec_item *item,
         target->crowded_ns = now_ns;
         toc_list_push(&targets->crowded, &target->link);
     }
-    toc_list_push(&target->queue[exec_item_priority(item)], &item->link);
+    toc_list_push(queue_of(target, item), &item->link);
     item->state = EXEC_ITEM_QUEUED;
     item->queued_ns = now_ns;
     if (!item->kept)
@@ -253,8 +263,34 @@ exec_targets_overdue_ns(const struct exec_targets *targets)
            KEEP_MS * TOC_NS_PER_MS;
 }
 
+/* The first in line, fresh and late by turns; NULL: none. */
+static struct exec_item *
+first_of(struct exec_target *target, enum toc_priority priority, int64_t now_ms)
+{
+    struct toc_link *fresh = &target->queue[priority][EXEC_FRESH];
+    struct toc_link *late = &target->queue[priority][EXEC_LATE];
+    struct toc_link *line;
+
+    while (!toc_list_empty(fresh)) {
+        struct exec_item *item =
+            toc_container_of(fresh->next, struct exec_item, link);
+
+        if (!exec_item_ages(item, now_ms))
+            break;
+        toc_list_remove(&item->link);
+        toc_list_push(late, &item->link);
+    }
+    line = target->turn == EXEC_LATE ? late : fresh;
+    if (toc_list_empty(line))
+        line = line == late ? fresh : late;
+    if (toc_list_empty(line))
+        return NULL;
+    return toc_container_of(line->next, struct exec_item, link);
+}
+
 struct exec_item *
-exec_targets_pop(struct exec_targets *targets, enum toc_priority priority)
+exec_targets_pop(struct exec_targets *targets, enum toc_priority priority,
+                 int64_t now_ms)
 {
     struct toc_link *link = targets->crowded.next;
 
@@ -263,12 +299,10 @@ exec_targets_pop(struct exec_targets *targets, enum toc_priority priority)
             toc_container_of(link, struct exec_target, link);
         struct exec_item *item;
 
-        if (toc_list_empty(&target->queue[priority]))
+        item = first_of(target, priority, now_ms);
+        if (item == NULL || !admit(targets, target, item))
             continue;
-        item = toc_container_of(target->queue[priority].next, struct exec_item,
-                                link);
-        if (!admit(targets, target, item))
-            continue;
+        target->turn = item->age == EXEC_LATE ? EXEC_FRESH : EXEC_LATE;
         unqueue(targets, item);
         item->state = EXEC_ITEM_CLAIMING;
         if (target->queued > 0) {

@@ -8,15 +8,16 @@
  * So k hanging targets together leave 1 / (k + 1) of all slots free, and alone
  * a target gets up to half of them.
  *
- * Hints of a full target wait in a queue of their own, most urgent priority
- * first. Nobody else may wait for them. So one that has waited for KEEP_MS is
- * due to be decided (exec_targets_overdue): the offsets of its messages pass
- * while it stays in the queue. And queues are bounded: a busy target's by a
- * share of the memory that is left (the same dynamic threshold), a slow one's
- * by queue_max and a smaller share. Beyond, the newest of its least urgent
- * hints is dropped. It counts as decided, and the sweep hints its task again.
- * That costs time, never a call; to give a row back is not needed, it was not
- * claimed. Slow is whose queue would take over SLOW_S to work off.
+ * Hints of a full target wait in queues of their own, most urgent priority
+ * first, fresh and late ones by turns. Nobody else may wait for them. So one
+ * that has waited for KEEP_MS is due to be decided (exec_targets_overdue): the
+ * offsets of its messages pass while it stays in the queue. And queues are
+ * bounded: a busy target's by a share of the memory that is left (the same
+ * dynamic threshold), a slow one's by queue_max and a smaller share. Beyond,
+ * the newest of its least urgent hints is dropped. It counts as decided, and
+ * the sweep hints its task again. That costs time, never a call; to give a row
+ * back is not needed, it was not claimed. Slow is whose queue would take over
+ * SLOW_S to work off.
  *
  * Ownership: targets exist while a hint or a call refers to them. Threads:
  * core.
@@ -29,7 +30,8 @@
 struct exec_target {
     struct toc_hnode hnode;
     struct toc_link link; /* among the crowded, while something is queued */
-    struct toc_link queue[TOC_PRIORITIES];
+    struct toc_link queue[TOC_PRIORITIES][EXEC_AGES];
+    enum exec_age turn;
     size_t queued;
     size_t in_flight;   /* calls under way, and slots kept for claims */
     size_t users;       /* hints and calls that refer to it */
@@ -73,7 +75,7 @@ struct exec_item *exec_targets_queue(struct exec_targets *targets,
 /* A queued hint whose target has a slot now, with the slot; targets take
  * turns. NULL: none. */
 struct exec_item *exec_targets_pop(struct exec_targets *targets,
-                                   enum toc_priority priority);
+                                   enum toc_priority priority, int64_t now_ms);
 /* A queued, undecided hint that has waited for long; it stays in its queue, and
  * is told once. NULL: none. */
 struct exec_item *exec_targets_overdue(struct exec_targets *targets,

@@ -32,7 +32,8 @@ exec_waiting_init(struct exec_waiting *waiting)
 {
     *waiting = (struct exec_waiting){0};
     for (size_t i = 0; i < TOC_PRIORITIES; i++)
-        toc_heap_init(&waiting->heaps[i], wakes_before);
+        for (size_t age = 0; age < EXEC_AGES; age++)
+            toc_heap_init(&waiting->heaps[i][age], wakes_before);
 }
 
 void
@@ -40,7 +41,8 @@ exec_waiting_done(struct exec_waiting *waiting)
 {
     TOC_ASSERT(waiting->known.len == 0);
     for (size_t i = 0; i < TOC_PRIORITIES; i++)
-        toc_heap_done(&waiting->heaps[i]);
+        for (size_t age = 0; age < EXEC_AGES; age++)
+            toc_heap_done(&waiting->heaps[i][age]);
     toc_hmap_done(&waiting->known);
 }
 
@@ -85,18 +87,22 @@ exec_waiting_add(struct exec_waiting *waiting, struct exec_item *item)
     exec_waiting_again(waiting, item);
 }
 
+static struct toc_heap *
+heap_of(struct exec_waiting *waiting, const struct exec_item *item)
+{
+    return &waiting->heaps[exec_item_priority(item)][item->age];
+}
+
 void
 exec_waiting_again(struct exec_waiting *waiting, struct exec_item *item)
 {
     item->state = EXEC_ITEM_WAITING;
-    toc_heap_insert(&waiting->heaps[exec_item_priority(item)], &item->node);
+    toc_heap_insert(heap_of(waiting, item), &item->node);
 }
 
-struct exec_item *
-exec_waiting_pop(struct exec_waiting *waiting, enum toc_priority priority,
-                 int64_t now_ms)
+static struct exec_item *
+pop(struct toc_heap *heap, int64_t now_ms)
 {
-    struct toc_heap *heap = &waiting->heaps[priority];
     struct toc_heap_node *node = toc_heap_min(heap);
 
     if (node == NULL || item_of_node(node)->wake_ms > now_ms)
@@ -105,11 +111,43 @@ exec_waiting_pop(struct exec_waiting *waiting, enum toc_priority priority,
     return toc_container_of(node, struct exec_item, node);
 }
 
+/* A fresh one; what has become late meanwhile goes into its own heap. */
+static struct exec_item *
+pop_fresh(struct exec_waiting *waiting, enum toc_priority priority,
+          int64_t now_ms)
+{
+    struct exec_item *item;
+
+    while ((item = pop(&waiting->heaps[priority][EXEC_FRESH], now_ms)) != NULL)
+        if (exec_item_ages(item, now_ms))
+            exec_waiting_again(waiting, item);
+        else
+            return item;
+    return NULL;
+}
+
+struct exec_item *
+exec_waiting_pop(struct exec_waiting *waiting, enum toc_priority priority,
+                 int64_t now_ms)
+{
+    enum exec_age turn = waiting->turn[priority];
+    struct exec_item *fresh = NULL, *item;
+
+    if (turn == EXEC_FRESH)
+        fresh = pop_fresh(waiting, priority, now_ms);
+    item = fresh != NULL ? fresh
+                         : pop(&waiting->heaps[priority][EXEC_LATE], now_ms);
+    if (item == NULL && turn == EXEC_LATE)
+        item = pop_fresh(waiting, priority, now_ms);
+    waiting->turn[priority] = turn == EXEC_FRESH ? EXEC_LATE : EXEC_FRESH;
+    return item;
+}
+
 void
 exec_waiting_remove(struct exec_waiting *waiting, struct exec_item *item)
 {
     if (item->state == EXEC_ITEM_WAITING)
-        toc_heap_remove(&waiting->heaps[exec_item_priority(item)], &item->node);
+        toc_heap_remove(heap_of(waiting, item), &item->node);
     toc_hmap_remove(&waiting->known, &item->hnode);
 }
 
@@ -118,12 +156,14 @@ exec_waiting_next_ms(const struct exec_waiting *waiting)
 {
     int64_t next_ms = INT64_MAX;
 
-    for (size_t i = 0; i < TOC_PRIORITIES; i++) {
-        const struct toc_heap_node *node = toc_heap_min(&waiting->heaps[i]);
+    for (size_t i = 0; i < TOC_PRIORITIES; i++)
+        for (size_t age = 0; age < EXEC_AGES; age++) {
+            const struct toc_heap_node *node =
+                toc_heap_min(&waiting->heaps[i][age]);
 
-        if (node != NULL && item_of_node(node)->wake_ms < next_ms)
-            next_ms = item_of_node(node)->wake_ms;
-    }
+            if (node != NULL && item_of_node(node)->wake_ms < next_ms)
+                next_ms = item_of_node(node)->wake_ms;
+        }
     return next_ms;
 }
 

@@ -1,8 +1,9 @@
 /*
- * Hints that wait for their due time, or for a second try of their claim: a
- * heap for each priority, and a table by task and version in which equal hints
- * meet. A hint stays in the table until it is decided or dropped, also while it
- * is queued at its target or being claimed.
+ * Hints that wait for their due time, or for a second try of their claim: two
+ * heaps for each priority (fresh and late hints, which take turns), and a table
+ * by task and version in which equal hints meet. A hint stays in the table
+ * until it is decided or dropped, also while it is queued at its target or
+ * being claimed.
  *
  * Ownership: the items', until removed. Threads: core.
  */
@@ -12,7 +13,8 @@
 #include "executor/item.h"
 
 struct exec_waiting {
-    struct toc_heap heaps[TOC_PRIORITIES];
+    struct toc_heap heaps[TOC_PRIORITIES][EXEC_AGES];
+    enum exec_age turn[TOC_PRIORITIES];
     struct toc_hmap known;
 };
 

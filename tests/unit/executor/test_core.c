@@ -480,6 +480,52 @@ START_TEST(different_timeouts_get_locks_of_their_own)
 }
 END_TEST
 
+/* A backlog, oldest first, takes turns with what falls due now: at a target
+ * that is full, and in the heap. */
+static void
+check_backlog(size_t target_calls_max, size_t attempts_max)
+{
+    struct exec_core_options options = rig_options();
+    struct rig *rig;
+    struct toc_task *rows[100];
+    int64_t last_ms = 0, fresh_late_ms = 0;
+
+    options.target_calls_max = target_calls_max;
+    options.attempts_max = attempts_max;
+    rig = rig_new(options);
+    for (int i = 0; i < 100; i++)
+        rows[i] = task_in(rig, -10000 - i);
+    fake_hint(&rig->bus, NORMAL, 0, rows, 100, true);
+    for (int i = 0; i < 10; i++)
+        hint_one(rig, task_in(rig, 1 + 10 * i), 0);
+    rig_run(rig, 1);
+    for (size_t i = 0; i < 110; i++) {
+        const struct toc_task *task;
+
+        ck_assert_uint_eq(rig->invoke.n, i + 1);
+        task = rig->invoke.calls[i]->fires[0].task;
+        if (task->due_ms > FAKE_START_MS &&
+            rig->invoke.called_ms[i] - task->due_ms > fresh_late_ms)
+            fresh_late_ms = rig->invoke.called_ms[i] - task->due_ms;
+        if (task->due_ms < FAKE_START_MS) {
+            ck_assert_int_gt(task->due_ms, last_ms);
+            last_ms = task->due_ms;
+        }
+        fake_answer(&rig->invoke, i,
+                    (struct toc_answer){.kind = TOC_ANSWER_DONE});
+        rig_run(rig, 1);
+    }
+    ck_assert_int_le(fresh_late_ms, 3);
+    rig_free(rig);
+}
+
+START_TEST(a_backlog_takes_turns_with_new_tasks)
+{
+    check_backlog(1, 1000);
+    check_backlog(16, 1);
+}
+END_TEST
+
 /* A crowd of one kind of timeout does not stand before those of another. */
 START_TEST(every_kind_of_timeout_has_its_turn)
 {
@@ -788,7 +834,7 @@ TOC_CHECK_MAIN(
     a_busy_target_has_its_share_of_the_memory,
     fires_of_a_batch_target_share_calls,
     different_timeouts_get_locks_of_their_own,
-    every_kind_of_timeout_has_its_turn,
+    every_kind_of_timeout_has_its_turn, a_backlog_takes_turns_with_new_tasks,
     revoked_hints_are_dropped_and_calls_go_on,
     marks_of_an_older_time_are_ignored, garbage_is_counted_and_passed,
     pressure_pauses_low_before_core, open_attempts_are_bounded,
