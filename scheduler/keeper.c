@@ -172,7 +172,7 @@ act(struct sched_keeper *keeper)
     int64_t wake_ns;
 
     if (sched_owner_handing(&keeper->owner) &&
-        sched_memory_unsent(keeper->memory, keeper->hand_until_ms) == 0)
+        !sched_memory_unsent(keeper->memory, keeper->hand_until_ms))
         sched_owner_flushed(&keeper->owner);
     do {
         wake_ns = sched_owner_step(&keeper->owner, mono_ns(keeper), &action);
@@ -224,10 +224,11 @@ send_ahead(struct sched_keeper *keeper)
         if (sched_shards_gen(keeper->shards, i) != 0)
             atomic_store(&keeper->shards->handing[i], true);
     sched_memory_hasten(keeper->memory, until_ms);
-    while (sched_memory_unsent(keeper->memory, until_ms) > 0 &&
+    while (sched_memory_unsent(keeper->memory, until_ms) &&
            mono_ns(keeper) < end_ns)
-        (void)toc_bell_wait(&never,
-                            toc_mono_add_ms(toc_clock_mono(keeper->clk), 5).ns);
+        (void)toc_bell_wait(
+            &never,
+            toc_mono_add_ms(toc_clock_mono(keeper->clk), HAND_POLL_MS).ns);
     toc_bell_done(&never);
 }
 

@@ -287,20 +287,20 @@ sched_memory_hasten(struct sched_memory *memory, int64_t until_ms)
     toc_bell_ring(memory->opt.bell);
 }
 
-size_t
+bool
 sched_memory_unsent(struct sched_memory *memory, int64_t until_ms)
 {
-    size_t n = 0;
+    bool found = false;
 
     pthread_mutex_lock(&memory->lock);
-    for (struct toc_hnode *node = toc_hmap_first(&memory->map); node != NULL;
-         node = toc_hmap_next(&memory->map, node)) {
+    for (struct toc_hnode *node = toc_hmap_first(&memory->map);
+         node != NULL && !found; node = toc_hmap_next(&memory->map, node)) {
         struct sched_entry *entry = entry_of(node);
-        n += entry->state != SCHED_ENTRY_TAKEN && entry->due_ms <= until_ms &&
-             is_handed(memory, entry);
+        found = entry->state != SCHED_ENTRY_TAKEN &&
+                entry->due_ms <= until_ms && is_handed(memory, entry);
     }
     pthread_mutex_unlock(&memory->lock);
-    return n;
+    return found;
 }
 
 size_t

@@ -96,8 +96,9 @@ bool sched_memory_knows(struct sched_memory *memory, struct toc_task_id id,
 /* What waits of shards that are being handed over and is due by until_ms is to
  * be sent at once. */
 void sched_memory_hasten(struct sched_memory *memory, int64_t until_ms);
-/* Entries of such shards that the bus has not taken yet, due by until_ms. */
-size_t sched_memory_unsent(struct sched_memory *memory, int64_t until_ms);
+/* Is there one of such shards that the bus has not taken yet, due by until_ms?
+ */
+bool sched_memory_unsent(struct sched_memory *memory, int64_t until_ms);
 size_t sched_memory_len(struct sched_memory *memory); /* all but TAKEN */
 
 /* ---- the publisher's ------------------------------------------------- */
