@@ -39,8 +39,8 @@ sched_wire_next(struct toc_str *rest, struct sched_wire_field *ret_field)
 
     if (rest->len == 0 || !take_varint(rest, &key))
         return false;
-    ret_field->number = (uint32_t)(key >> 3);
-    ret_field->wire_type = (int)(key & 7);
+    *ret_field = (struct sched_wire_field){.number = (uint32_t)(key >> 3),
+                                           .wire_type = (int)(key & 7)};
     switch (ret_field->wire_type) {
     case 0:
         return take_varint(rest, &ret_field->value);
