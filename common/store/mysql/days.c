@@ -240,6 +240,47 @@ detach(struct toc_my_conn *conn, const char *table, const char *day,
     return alter(conn, table, change, reterr);
 }
 
+/* Has the detached task_info an unfinished row? A day may have hundreds of
+ * millions of rows: it is looked through by slice, a statement each. */
+static enum toc_status
+has_unfinished(struct toc_my_conn *conn, const char *old, bool *ret_has,
+               struct toc_error *reterr)
+{
+    int64_t slice = -1;
+    enum toc_status st;
+
+    do {
+        toc_buf_printf(toc_my_begin(conn),
+                       "SELECT EXISTS(SELECT 1 FROM %s WHERE slice=%lld AND "
+                       "status<%d)",
+                       old, (long long)slice, TOC_STATE_ENDED);
+        toc_buf_printf(toc_my_next(conn),
+                       "SELECT MIN(slice) FROM %s WHERE slice>%lld", old,
+                       (long long)slice);
+        st = toc_my_run(conn, reterr);
+        *ret_has = st == TOC_OK && toc_my_number(conn, 0, 1) != 0;
+        slice = st == TOC_OK ? toc_my_number(conn, 1, INT64_MAX) : INT64_MAX;
+    } while (st == TOC_OK && !*ret_has && slice != INT64_MAX);
+    return st;
+}
+
+static enum toc_status
+put_back(struct toc_my_conn *conn, const char *table, const char *day,
+         struct toc_error *reterr)
+{
+    char old[64], change[128];
+    enum toc_status st;
+
+    name_detached(table, day, old);
+    toc_format(change, sizeof change, "EXCHANGE PARTITION %s WITH TABLE %s",
+               day, old);
+    st = alter(conn, table, change, reterr);
+    if (st != TOC_OK)
+        return st;
+    toc_buf_printf(toc_my_begin(conn), "DROP TABLE %s", old);
+    return toc_my_run(conn, reterr);
+}
+
 /* Unfinished rows of the detached table: 0, whatever the program thought, or
  * it is put back. */
 static enum toc_status
@@ -248,25 +289,14 @@ look_and_drop(struct toc_my_conn *conn, const char *table, const char *day,
 {
     char old[64], change[128];
     enum toc_status st = TOC_OK;
+    bool unfinished = false;
 
     name_detached(table, day, old);
     *ret_dropped = false;
-    if (strcmp(table, "task_info") == 0) {
-        toc_buf_printf(toc_my_begin(conn),
-                       "SELECT EXISTS(SELECT 1 FROM %s WHERE status<%d)", old,
-                       TOC_STATE_ENDED);
-        st = toc_my_run(conn, reterr);
-        if (st == TOC_OK && toc_my_number(conn, 0, 1) != 0) {
-            toc_format(change, sizeof change,
-                       "EXCHANGE PARTITION %s WITH TABLE %s", day, old);
-            st = alter(conn, table, change, reterr);
-            if (st == TOC_OK) {
-                toc_buf_printf(toc_my_begin(conn), "DROP TABLE %s", old);
-                st = toc_my_run(conn, reterr);
-            }
-            return st;
-        }
-    }
+    if (strcmp(table, "task_info") == 0)
+        st = has_unfinished(conn, old, &unfinished, reterr);
+    if (st == TOC_OK && unfinished)
+        return put_back(conn, table, day, reterr);
     if (st != TOC_OK)
         return st;
     toc_format(change, sizeof change, "DROP PARTITION %s", day);

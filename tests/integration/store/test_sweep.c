@@ -509,6 +509,32 @@ START_TEST(a_day_with_unfinished_rows_stays)
 }
 END_TEST
 
+/* A day is looked through by slice: the last slice too is found, and no single
+ * statement has a whole day to read. */
+START_TEST(a_day_is_looked_through_by_slice)
+{
+    int64_t t = now_ms(), day = t - t % DAY + DAY;
+    uint64_t statements;
+    size_t dropped;
+
+    raw("INSERT INTO task_info SELECT seq,%lld+seq,UNHEX(LPAD(HEX(seq),32,0)),"
+        "5,0,0,0,1,2,0,0,0,0,0,0,0,0,0,1,'',0,0,UNHEX(LPAD(HEX(seq),32,0)),'',"
+        "'','','',0,'',NULL FROM seq_0_to_1022",
+        (long long)day);
+    raw("UPDATE task_info SET status=4 WHERE slice=1022");
+    set_low(day + 8 * DAY);
+    OK(toc_store_drop_days(fx.store, day + 9 * DAY, DAY, &dropped, err));
+    ck_assert_uint_eq(dropped, 2); /* yesterday, today */
+    ck_assert_int_eq(raw("SELECT COUNT(*) FROM task_info"), 1023);
+    raw("UPDATE task_info SET status=5");
+    statements = toc_store_mysql_statements(fx.mysql);
+    OK(toc_store_drop_days(fx.store, day + 9 * DAY, 8 * DAY, &dropped, err));
+    ck_assert_uint_eq(dropped, 1);
+    ck_assert_uint_ge(toc_store_mysql_statements(fx.mysql) - statements, 1023);
+    ck_assert_int_eq(raw("SELECT COUNT(*) FROM task_info"), 0);
+}
+END_TEST
+
 /* A crash after the exchange: the rows are in the detached table. */
 START_TEST(a_crash_while_dropping)
 {
@@ -804,8 +830,9 @@ STORE_TESTS("store_sweep", 120, loads_what_is_due,
             mark_is_not_raised_by_a_clock_ahead, far_rows_move_into_their_day,
             keys_of_ended_tasks_are_freed, key_cursor_reaches_the_mark,
             days_are_made_once, days_are_dropped_by_the_rule,
-            a_day_with_unfinished_rows_stays, a_crash_while_dropping,
-            a_crash_at_the_end_of_dropping, lists_page_by_page, lists_by_filter,
-            lists_dead_letters, redrive_in_place,
-            redrive_after_the_key_was_freed, redrive_after_the_day_is_gone,
-            redrive_of_a_taken_key, views_can_be_read, shards_are_listed)
+            a_day_with_unfinished_rows_stays, a_day_is_looked_through_by_slice,
+            a_crash_while_dropping, a_crash_at_the_end_of_dropping,
+            lists_page_by_page, lists_by_filter, lists_dead_letters,
+            redrive_in_place, redrive_after_the_key_was_freed,
+            redrive_after_the_day_is_gone, redrive_of_a_taken_key,
+            views_can_be_read, shards_are_listed)
