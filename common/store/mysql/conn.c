@@ -139,8 +139,8 @@ toc_my_guard_rows(struct toc_my_conn *conn, size_t rows)
     toc_buf_text(sql, ",1,(SELECT 1 UNION SELECT 2))");
 }
 
-static void
-forget_replies(struct toc_my_conn *conn)
+void
+toc_my_forget(struct toc_my_conn *conn)
 {
     for (size_t i = 0; i < conn->n_replies; i++)
         if (conn->replies[i].rows != NULL)
@@ -174,7 +174,7 @@ take_reply(struct toc_my_conn *conn)
 static enum toc_status
 send_packet(struct toc_my_conn *conn, struct toc_error *reterr)
 {
-    forget_replies(conn);
+    toc_my_forget(conn);
     conn->fault = TOC_MY_FINE;
     if (mysql_real_query(conn->mysql, conn->sql.data,
                          (unsigned long)conn->sql.len) != 0)
@@ -366,7 +366,7 @@ toc_my_disconnect(struct toc_my_conn *conn)
 {
     if (conn == NULL)
         return;
-    forget_replies(conn);
+    toc_my_forget(conn);
     mysql_close(conn->mysql);
     toc_free(conn->replies);
     toc_buf_done(&conn->sql);

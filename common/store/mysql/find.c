@@ -7,6 +7,8 @@
 #include <string.h>
 
 #define HOPS_MAX 1000
+/* Whole rows, payloads and all: one, but for a collision of hashes. */
+#define HISTORY_MAX 3
 
 static bool
 same_texts(const struct toc_find *find, const struct toc_task *task)
@@ -149,7 +151,8 @@ find_without_key(struct toc_my_conn *conn, const struct toc_find *find,
     enum toc_status st;
 
     select_by(toc_my_begin(conn), "key_history", find);
-    toc_buf_text(&conn->sql, " ORDER BY k.slot_ms DESC LIMIT 100");
+    toc_buf_printf(&conn->sql, " ORDER BY k.slot_ms DESC LIMIT %d",
+                   HISTORY_MAX);
     st = toc_my_run(conn, reterr);
     if (st == TOC_OK)
         st = take_first(conn, 0, find, arena, found, reterr);

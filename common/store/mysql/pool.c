@@ -78,6 +78,8 @@ toc_my_give(struct toc_my_conn *conn)
         leave_place(store);
         return;
     }
+    /* An idle connection keeps no megabytes of rows that nobody reads. */
+    toc_my_forget(conn);
     pthread_mutex_lock(&store->lock);
     conn->next = store->idle;
     store->idle = conn;

@@ -132,6 +132,8 @@ TOC_MUST_CHECK enum toc_status toc_my_stream(struct toc_my_conn *conn,
                                              struct toc_error *reterr);
 /* Undoes the transaction, so that the connection can be used again. */
 void toc_my_rollback(struct toc_my_conn *conn);
+/* Frees the replies. */
+void toc_my_forget(struct toc_my_conn *conn);
 /* The next row of reply i; NULL after the last. */
 MYSQL_ROW toc_my_fetch(struct toc_my_conn *conn, size_t i,
                        const unsigned long **ret_lens);

@@ -571,6 +571,38 @@ START_TEST(found_by_id_without_a_key)
 }
 END_TEST
 
+/* A key that was used often: what is asked for is its latest task, not the
+ * payloads of all of them. */
+START_TEST(freed_key_of_many_tasks)
+{
+    struct toc_find find = find_biz("order", "often", "");
+    struct toc_task task = make_task("order", "often", "", now_ms()), got;
+    int64_t before;
+
+    task.payload.len = 100000;
+    task.payload.ptr = toc_arena_calloc(&fx.arena, task.payload.len, 1);
+    for (int i = 0; i < 20; i++) {
+        task.id = (struct toc_task_id){{0}};
+        task.due_ms++;
+        ck_assert_int_ne(submit_one(&task, 1, TOC_ON_CONFLICT_REJECT, NULL),
+                         TOC_SUBMIT_SAME);
+        command_id(TOC_COMMAND_CANCEL, task.id, 0);
+        raw("INSERT INTO key_history SELECT key_hash,slot_ms,task_id,slice "
+            "FROM task_key; DELETE FROM task_key");
+    }
+    before = raw("SELECT VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS "
+                 "WHERE VARIABLE_NAME='bytes_sent'");
+    OK(toc_store_get(fx.store, &find, &fx.arena, &got, err));
+    ck_assert_int_eq(toc_task_id_cmp(got.id, task.id), 0);
+    ck_assert_uint_eq(got.payload.len, 100000);
+    ck_assert_int_lt(
+        raw("SELECT VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS "
+            "WHERE VARIABLE_NAME='bytes_sent'") -
+            before,
+        1000000);
+}
+END_TEST
+
 START_TEST(nodes_have_numbers)
 {
     struct toc_node_row *nodes;
@@ -611,5 +643,5 @@ STORE_TESTS("store_submit", 120, migrates_again,
             key_without_a_row, equal_keys_in_one_batch, keys_that_look_alike,
             collision_of_hashes, fifty_threads_one_key, fifty_threads_replace,
             lists_a_business_id, lists_the_live_one_of_many,
-            found_by_id_without_a_key, nodes_have_numbers,
-            clock_of_the_database)
+            found_by_id_without_a_key, freed_key_of_many_tasks,
+            nodes_have_numbers, clock_of_the_database)
