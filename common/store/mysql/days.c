@@ -9,6 +9,8 @@
  * dropping excludes, the day is put back.
  *
  * A crash in between leaves the detached table; the next call takes it up.
+ *
+ * What lies in no day goes by its age: log rows of parked tasks.
  */
 #include "common/store/mysql/store_mysql_internal.h"
 
@@ -23,6 +25,7 @@
 #define TRIES_AT_ONCE 20 /* the table is free at this very moment, or not */
 #define TRIES_WAITING 2  /* a second each, during which others wait too */
 #define LOCK_WAIT_S 5
+#define LOG_ROWS_MAX 1000 /* of one slice's parked log, a call */
 
 /* task_info last: while it has the day, the day counts as there. */
 static const char *const tables[] = {"task_log", "key_history", "task_info"};
@@ -450,6 +453,29 @@ drop_days_locked(struct toc_my_conn *conn, int64_t kept_from_ms,
     return st == TOC_OK ? drop_leftovers(conn, reterr) : st;
 }
 
+/* ---- what lies in no day
+ * ------------------------------------------------------- */
+
+/* Log rows lie where the task was, those of parked ones in p_parked. By slice:
+ * nothing but the key leads to them. */
+static enum toc_status
+prune_parked_log(struct toc_my_conn *conn, int64_t kept_from_ms,
+                 struct toc_error *reterr)
+{
+    enum toc_status st = TOC_OK;
+
+    for (unsigned i = 0; st == TOC_OK && i < TOC_SHARDS * TOC_PRIORITIES; i++) {
+        uint16_t slice = toc_slice_of((uint16_t)(i / TOC_PRIORITIES),
+                                      (enum toc_priority)(i % TOC_PRIORITIES));
+        toc_buf_printf(toc_my_begin(conn),
+                       "DELETE FROM task_log WHERE slice=%u AND slot_ms<0 AND "
+                       "at_ms<%lld LIMIT %d",
+                       slice, (long long)kept_from_ms, LOG_ROWS_MAX);
+        st = toc_my_run(conn, reterr);
+    }
+    return st;
+}
+
 enum toc_status
 toc_my_drop_days(void *self, int64_t now_ms, int64_t retention_ms,
                  size_t *ret_dropped, struct toc_error *reterr)
@@ -465,6 +491,8 @@ toc_my_drop_days(void *self, int64_t now_ms, int64_t retention_ms,
         st = drop_days_locked(conn, now_ms - retention_ms, &dropped, reterr);
         toc_my_unlock_schema(conn);
     }
+    if (st == TOC_OK)
+        st = prune_parked_log(conn, now_ms - retention_ms, reterr);
     toc_my_disconnect(conn);
     if (st == TOC_OK)
         *ret_dropped = dropped;

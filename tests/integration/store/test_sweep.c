@@ -535,6 +535,25 @@ START_TEST(a_day_is_looked_through_by_slice)
 }
 END_TEST
 
+/* Log rows at negative slots are in no day: they go by age. */
+START_TEST(old_log_of_parked_tasks_goes)
+{
+    int64_t t = now_ms();
+    struct toc_task far = stored_task("far", t + 100 * DAY);
+    size_t dropped;
+
+    command_id(TOC_COMMAND_PAUSE, far.id, 0);
+    command_id(TOC_COMMAND_RESUME, far.id, 0);
+    command_id(TOC_COMMAND_RESCHEDULE, far.id, t + 200 * DAY);
+    raw("UPDATE task_log SET at_ms=%lld WHERE kind IN (%d,%d)",
+        (long long)(t - 31 * DAY), TOC_LOG_KIND_PAUSE, TOC_LOG_KIND_RESUME);
+    OK(toc_store_drop_days(fx.store, t, 30 * DAY, &dropped, err));
+    ck_assert_int_eq(raw("SELECT COUNT(*) FROM task_log"), 1);
+    ck_assert_int_eq(raw("SELECT kind FROM task_log"), TOC_LOG_KIND_RESCHEDULE);
+    ck_assert(is_there(find_id(far.id)));
+}
+END_TEST
+
 /* A crash after the exchange: the rows are in the detached table. */
 START_TEST(a_crash_while_dropping)
 {
@@ -831,8 +850,8 @@ STORE_TESTS("store_sweep", 120, loads_what_is_due,
             keys_of_ended_tasks_are_freed, key_cursor_reaches_the_mark,
             days_are_made_once, days_are_dropped_by_the_rule,
             a_day_with_unfinished_rows_stays, a_day_is_looked_through_by_slice,
-            a_crash_while_dropping, a_crash_at_the_end_of_dropping,
-            lists_page_by_page, lists_by_filter, lists_dead_letters,
-            redrive_in_place, redrive_after_the_key_was_freed,
-            redrive_after_the_day_is_gone, redrive_of_a_taken_key,
-            views_can_be_read, shards_are_listed)
+            old_log_of_parked_tasks_goes, a_crash_while_dropping,
+            a_crash_at_the_end_of_dropping, lists_page_by_page, lists_by_filter,
+            lists_dead_letters, redrive_in_place,
+            redrive_after_the_key_was_freed, redrive_after_the_day_is_gone,
+            redrive_of_a_taken_key, views_can_be_read, shards_are_listed)
