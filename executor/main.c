@@ -89,6 +89,7 @@ struct process {
     struct toc_coord_etcd *coord;
     struct toc_invoke_grpc *invoke;
     struct toc_consumer_kafka *consumers[LANES_MAX];
+    struct toc_thread closers[LANES_MAX];
     struct exec_runner *runner;
     char topics[EXEC_TOPICS][64];
     char group[64];
@@ -347,10 +348,28 @@ watch(struct process *p)
 /* ---- the end --------------------------------------------------------- */
 
 static void
-close_consumers(struct process *p)
+close_consumer(void *arg)
+{
+    toc_consumer_kafka_close(arg);
+}
+
+/* All at once, and beside the calls that still run: each takes up to several
+ * seconds while the brokers do not answer. */
+static void
+begin_close_consumers(struct process *p)
+{
+    for (size_t i = 0; i < LANES_MAX; i++)
+        if (p->consumers[i] != NULL)
+            toc_thread_start(&p->closers[i], "closer", close_consumer,
+                             p->consumers[i]);
+}
+
+/* The runner must not go before: they tell it of their partitions. */
+static void
+end_close_consumers(struct process *p)
 {
     for (size_t i = 0; i < LANES_MAX; i++) {
-        toc_consumer_kafka_close(p->consumers[i]);
+        toc_thread_join(&p->closers[i]);
         p->consumers[i] = NULL;
     }
 }
@@ -373,9 +392,10 @@ stop(struct process *p)
         toc_rpc_server_serving(p->server, false);
     if (p->runner != NULL)
         exec_runner_drain(p->runner);
-    close_consumers(p);
+    begin_close_consumers(p);
     if (p->runner != NULL)
         finish_runner(p, begun);
+    end_close_consumers(p);
     toc_invoke_grpc_free(p->invoke);
     if (p->runner != NULL)
         exec_counters_log(exec_runner_counters(p->runner));
