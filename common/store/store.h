@@ -495,8 +495,9 @@ TOC_MUST_CHECK enum toc_status toc_store_gc_keys(struct toc_store *store,
 TOC_MUST_CHECK enum toc_status toc_store_make_days(struct toc_store *store,
                                                    int64_t now_ms,
                                                    struct toc_error *reterr);
-/* Drops days that ended over retention_ms ago and hold nothing unfinished, and
- * as old log rows of parked tasks, a bounded number a call. */
+/* Drops days that ended over retention_ms ago and hold nothing unfinished;
+ * deletes, a bounded number a call, log rows of parked tasks and dead letters
+ * that are older than that. */
 TOC_MUST_CHECK enum toc_status toc_store_drop_days(struct toc_store *store,
                                                    int64_t now_ms,
                                                    int64_t retention_ms,

@@ -10,7 +10,7 @@
  *
  * A crash in between leaves the detached table; the next call takes it up.
  *
- * What lies in no day goes by its age: log rows of parked tasks.
+ * What lies in no day goes by its age: log rows of parked tasks, dead letters.
  */
 #include "common/store/mysql/store_mysql_internal.h"
 
@@ -25,6 +25,8 @@
 #define TRIES_AT_ONCE 20 /* the table is free at this very moment, or not */
 #define TRIES_WAITING 2  /* a second each, during which others wait too */
 #define LOCK_WAIT_S 5
+#define DEAD_AT_ONCE 1000
+#define DEAD_STEPS_MAX 10
 #define LOG_ROWS_MAX 1000 /* of one slice's parked log, a call */
 
 /* task_info last: while it has the day, the day counts as there. */
@@ -459,8 +461,7 @@ drop_days_locked(struct toc_my_conn *conn, int64_t kept_from_ms,
 /* Log rows lie where the task was, those of parked ones in p_parked. By slice:
  * nothing but the key leads to them. */
 static enum toc_status
-prune_parked_log(struct toc_my_conn *conn, int64_t kept_from_ms,
-                 struct toc_error *reterr)
+prune_parked_log(struct toc_my_conn *conn, struct toc_error *reterr)
 {
     enum toc_status st = TOC_OK;
 
@@ -469,11 +470,48 @@ prune_parked_log(struct toc_my_conn *conn, int64_t kept_from_ms,
                                       (enum toc_priority)(i % TOC_PRIORITIES));
         toc_buf_printf(toc_my_begin(conn),
                        "DELETE FROM task_log WHERE slice=%u AND slot_ms<0 AND "
-                       "at_ms<%lld LIMIT %d",
-                       slice, (long long)kept_from_ms, LOG_ROWS_MAX);
+                       "at_ms<@kept LIMIT %d",
+                       slice, LOG_ROWS_MAX);
         st = toc_my_run(conn, reterr);
     }
     return st;
+}
+
+/* Dead letters outlive their day, not retention: they are whole copies. */
+static enum toc_status
+prune_dead(struct toc_my_conn *conn, struct toc_error *reterr)
+{
+    enum toc_status st = TOC_OK;
+    uint64_t deleted = DEAD_AT_ONCE;
+
+    for (int i = 0; i < DEAD_STEPS_MAX && deleted == DEAD_AT_ONCE; i++) {
+        toc_buf_printf(toc_my_begin(conn),
+                       "DELETE FROM dead_task WHERE dead_ms<@kept "
+                       "ORDER BY dead_ms LIMIT %d",
+                       DEAD_AT_ONCE);
+        st = toc_my_run(conn, reterr);
+        if (st != TOC_OK)
+            return st;
+        deleted = conn->replies[0].affected;
+    }
+    return st;
+}
+
+/* What is old is so by the server's clock too: no mark guards it as it does the
+ * days. */
+static enum toc_status
+prune(struct toc_my_conn *conn, int64_t now_ms, int64_t retention_ms,
+      struct toc_error *reterr)
+{
+    enum toc_status st;
+
+    toc_buf_printf(toc_my_begin(conn),
+                   "SET @kept=LEAST(%lld," TOC_MY_NOW ")-%lld",
+                   (long long)now_ms, (long long)retention_ms);
+    st = toc_my_run(conn, reterr);
+    if (st == TOC_OK)
+        st = prune_parked_log(conn, reterr);
+    return st == TOC_OK ? prune_dead(conn, reterr) : st;
 }
 
 enum toc_status
@@ -492,7 +530,7 @@ toc_my_drop_days(void *self, int64_t now_ms, int64_t retention_ms,
         toc_my_unlock_schema(conn);
     }
     if (st == TOC_OK)
-        st = prune_parked_log(conn, now_ms - retention_ms, reterr);
+        st = prune(conn, now_ms, retention_ms, reterr);
     toc_my_disconnect(conn);
     if (st == TOC_OK)
         *ret_dropped = dropped;

@@ -727,6 +727,26 @@ START_TEST(lists_dead_letters)
 }
 END_TEST
 
+START_TEST(old_dead_letters_go)
+{
+    int64_t t = now_ms();
+    size_t dropped;
+
+    (void)dead_one("young", "x", t - 29 * DAY);
+    (void)dead_one("old", "x", t - 31 * DAY);
+    raw("INSERT INTO dead_task SELECT slice,slot_ms,"
+        "UNHEX(LPAD(HEX(seq),32,'0')),status,flags,attempt,claims,fire,version,"
+        "lock_token,lock_until_ms,due_ms,created_ms,claimed_ms,called_ms,"
+        "ended_ms,sched_node,exec_node,result,error,line_id,target_id,key_hash,"
+        "biz_type,biz_id,name,spec,payload_len,payload_short,payload_long,"
+        "dead_ms,reason FROM dead_task JOIN seq_1_to_1500 WHERE biz_id='old'");
+    OK(toc_store_drop_days(fx.store, t, 30 * DAY, &dropped, err));
+    ck_assert_int_eq(raw("SELECT COUNT(*) FROM dead_task"), 1);
+    ck_assert_int_eq(raw("SELECT COUNT(*) FROM dead_task WHERE biz_id='young'"),
+                     1);
+}
+END_TEST
+
 static enum toc_redrive_result
 redrive(struct toc_task_id id)
 {
@@ -852,6 +872,6 @@ STORE_TESTS("store_sweep", 120, loads_what_is_due,
             a_day_with_unfinished_rows_stays, a_day_is_looked_through_by_slice,
             old_log_of_parked_tasks_goes, a_crash_while_dropping,
             a_crash_at_the_end_of_dropping, lists_page_by_page, lists_by_filter,
-            lists_dead_letters, redrive_in_place,
+            lists_dead_letters, old_dead_letters_go, redrive_in_place,
             redrive_after_the_key_was_freed, redrive_after_the_day_is_gone,
             redrive_of_a_taken_key, views_can_be_read, shards_are_listed)
