@@ -312,7 +312,6 @@ exec_core_step(struct exec_core *core)
     int64_t now_ns = toc_clock_mono(core->options.clock).ns;
     int64_t wake_ns;
 
-    atomic_store(&core->stepped_ns, now_ns);
     take_events(core);
     wake_ns = work(core, now_ns);
     keep_overdue(core, now_ns);

@@ -122,11 +122,10 @@ struct exec_core {
     uint32_t sequence;       /* of claim tokens */
 
     /* Any thread reads. */
-    _Atomic size_t hints;    /* the lanes add, the core takes away */
-    _Atomic size_t messages; /* undecided ones, and those behind them */
-    _Atomic size_t calls;    /* under way */
-    _Atomic size_t attempts; /* won, not yet written back */
-    _Atomic int64_t stepped_ns;
+    _Atomic size_t hints;           /* the lanes add, the core takes away */
+    _Atomic size_t messages;        /* undecided ones, and those behind them */
+    _Atomic size_t calls;           /* under way */
+    _Atomic size_t attempts;        /* won, not yet written back */
     _Atomic int64_t claim_since_ns; /* first try of a claim without an answer,
                                      * 0: none */
     _Atomic bool unsound;     /* no store, or clocks apart; the probe says so */

@@ -13,10 +13,13 @@
 #define COORD_POLL_MS 1000
 #define ALIVE_MS 10000
 #define GUARD_MS 100 /* without a session */
-#define GUARD_NS_MAX INT64_C(60000000000)
+#define GUARD_NS_MAX INT64_C(3000000000)
 #define DRAIN_MS 2000
 #define CANCEL_MS 1000
 #define WATCH_MS 5 /* how often main looks while it waits for the end */
+
+/* Loops that are not a lane's; each says when it last came by. */
+enum loop { CORE, RESULTS, PROBE, COORD, GUARD, LOOPS };
 
 struct lane_thread {
     struct exec_runner *runner;
@@ -32,12 +35,19 @@ struct exec_runner {
     struct exec_results results;
     struct lane_thread *lanes;
     struct exec_probe probe;
-    struct toc_thread core_thread, results_thread, probe_thread, coord_thread,
-        guard_thread;
+    struct toc_thread threads[LOOPS];
+    _Atomic int64_t came_by_ns[LOOPS];
     struct toc_bell probe_bell, guard_bell, main_bell;
     bool started;
     _Atomic bool stop_lanes, stop_core, stop_results, stop_probe, stop_coord;
 };
+
+static void
+come_by(struct exec_runner *runner, enum loop loop)
+{
+    atomic_store(&runner->came_by_ns[loop],
+                 toc_clock_mono(runner->options.clock).ns);
+}
 
 /* ---- loops ----------------------------------------------------------- */
 
@@ -61,6 +71,7 @@ run_core(void *arg)
 
     while (!atomic_load(&runner->stop_core)) {
         int64_t wake_ns = exec_core_step(&runner->core);
+        come_by(runner, CORE);
         exec_inbox_wait(&runner->core.inbox, wake_ns);
     }
     (void)exec_core_step(&runner->core); /* takes what was posted last */
@@ -73,6 +84,7 @@ run_results(void *arg)
 
     while (!atomic_load(&runner->stop_results)) {
         int64_t wake_ns = exec_results_step(&runner->results);
+        come_by(runner, RESULTS);
         exec_inbox_wait(&runner->results.inbox, wake_ns);
     }
 }
@@ -84,6 +96,7 @@ run_probe(void *arg)
 
     while (!atomic_load(&runner->stop_probe)) {
         int64_t wake_ns = exec_probe_step(&runner->probe);
+        come_by(runner, PROBE);
         (void)toc_bell_wait(&runner->probe_bell, wake_ns);
     }
 }
@@ -111,6 +124,7 @@ run_coord(void *arg)
     while (!atomic_load(&runner->stop_coord)) {
         struct toc_error err = {0};
 
+        come_by(runner, COORD);
         if (toc_coord_poll(runner->options.coord, COORD_POLL_MS, on_coord,
                            runner, &err) != TOC_OK)
             TOC_LOG(WARN, "executor.coord_failed", F_MSG("trying again"),
@@ -131,6 +145,7 @@ run_guard(void *arg)
         int64_t left_ns = toc_coord_deadline_boot_ns(runner->options.coord) -
                           toc_clock_boot(clk).ns;
 
+        come_by(runner, GUARD);
         if (left_ns > GUARD_NS_MAX)
             left_ns = GUARD_NS_MAX;
         if (left_ns > 0) {
@@ -220,14 +235,15 @@ exec_runner_start(struct exec_runner *runner,
 {
     int64_t now_ns = toc_clock_mono(runner->options.clock).ns;
 
-    atomic_store(&runner->core.stepped_ns, now_ns);
+    for (size_t i = 0; i < LOOPS; i++)
+        atomic_store(&runner->came_by_ns[i], now_ns);
     runner->started = true;
-    toc_thread_start(&runner->core_thread, "core", run_core, runner);
-    toc_thread_start(&runner->results_thread, "results", run_results, runner);
-    toc_thread_start(&runner->probe_thread, "probe", run_probe, runner);
+    toc_thread_start(&runner->threads[CORE], "core", run_core, runner);
+    toc_thread_start(&runner->threads[RESULTS], "results", run_results, runner);
+    toc_thread_start(&runner->threads[PROBE], "probe", run_probe, runner);
     if (runner->options.coord != NULL) {
-        toc_thread_start(&runner->coord_thread, "coord", run_coord, runner);
-        toc_thread_start(&runner->guard_thread, "guard", run_guard, runner);
+        toc_thread_start(&runner->threads[COORD], "coord", run_coord, runner);
+        toc_thread_start(&runner->threads[GUARD], "guard", run_guard, runner);
     }
     for (size_t i = 0; i < runner->options.lanes; i++)
         start_lane(runner, i, consumers[i], now_ns);
@@ -237,9 +253,14 @@ bool
 exec_runner_lives(struct exec_runner *runner)
 {
     int64_t now_ns = toc_clock_mono(runner->options.clock).ns;
-    int64_t since_ns = now_ns - ALIVE_MS * TOC_NS_PER_MS;
-    bool lives = atomic_load(&runner->core.stepped_ns) > since_ns;
+    int64_t alive_ms = runner->options.alive_ms;
+    int64_t since_ns =
+        now_ns - (alive_ms > 0 ? alive_ms : ALIVE_MS) * TOC_NS_PER_MS;
+    bool lives = true;
 
+    for (size_t i = 0; i < LOOPS; i++)
+        lives = lives && (!runner->threads[i].started ||
+                          atomic_load(&runner->came_by_ns[i]) > since_ns);
     for (size_t i = 0; i < runner->options.lanes; i++)
         lives = lives && atomic_load(&runner->lanes[i].stepped_ns) > since_ns;
     return lives;
@@ -334,8 +355,8 @@ stop_coord(struct exec_runner *runner)
     if (runner->options.coord != NULL)
         toc_coord_wake(runner->options.coord);
     toc_bell_ring(&runner->guard_bell);
-    toc_thread_join(&runner->coord_thread);
-    toc_thread_join(&runner->guard_thread);
+    toc_thread_join(&runner->threads[COORD]);
+    toc_thread_join(&runner->threads[GUARD]);
 }
 
 void
@@ -351,13 +372,13 @@ exec_runner_finish(struct exec_runner *runner, int64_t calls_ms,
     stop_coord(runner);
     atomic_store(&runner->stop_probe, true);
     toc_bell_ring(&runner->probe_bell);
-    toc_thread_join(&runner->probe_thread);
+    toc_thread_join(&runner->threads[PROBE]);
     atomic_store(&runner->stop_core, true);
     exec_inbox_ring(&runner->core.inbox);
-    toc_thread_join(&runner->core_thread);
+    toc_thread_join(&runner->threads[CORE]);
     atomic_store(&runner->stop_results, true);
     exec_inbox_ring(&runner->results.inbox);
-    toc_thread_join(&runner->results_thread);
+    toc_thread_join(&runner->threads[RESULTS]);
     runner->started = false;
 }
 

@@ -41,6 +41,7 @@ struct exec_runner_options {
     size_t target_queue_max;
     size_t attempts_max;
     int64_t margin_ms;
+    int64_t alive_ms; /* a loop that comes by less often hangs; 0: 10,000 */
 };
 
 struct exec_runner;
@@ -49,7 +50,8 @@ struct exec_runner *exec_runner_new(const struct exec_runner_options *options);
 struct exec_lane *exec_runner_lane(struct exec_runner *runner, size_t i);
 void exec_runner_start(struct exec_runner *runner,
                        struct toc_bus_consumer *const *consumers);
-/* Is every loop coming by? Any thread. */
+/* Is every loop (lanes, core, results, probe, session) coming by? Any thread.
+ */
 bool exec_runner_lives(struct exec_runner *runner);
 /* Can it claim: is every lane in the group? Any thread. */
 bool exec_runner_is_fit(struct exec_runner *runner);

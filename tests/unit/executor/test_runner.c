@@ -28,6 +28,7 @@ static struct {
     size_t n_calls;
     unsigned called[TASKS], early, calls_most;
     atomic_bool silent; /* calls are not answered */
+    atomic_bool hangs;  /* writes do not end */
     atomic_bool stop;
     struct toc_thread answerers[ANSWERERS];
     struct fake_coord coord;
@@ -66,6 +67,9 @@ safe_finish(void *self, struct toc_finish *items, size_t n, int64_t now_ms,
 {
     enum toc_status st;
 
+    while (atomic_load(&world.hangs))
+        toc_clock_os_sleep_until(
+            toc_mono_add_ms(toc_clock_mono(toc_clock_os()), 5));
     pthread_mutex_lock(&world.lock);
     st = fake_finish(self, items, n, now_ms, reterr);
     pthread_mutex_unlock(&world.lock);
@@ -313,7 +317,8 @@ start(void)
                                       .target_calls_max = 40,
                                       .target_queue_max = 10000,
                                       .attempts_max = 500,
-                                      .margin_ms = 2000});
+                                      .margin_ms = 2000,
+                                      .alive_ms = 4000});
 
     for (size_t i = 0; i < LANES; i++) {
         lines[i].runner = runner;
@@ -460,5 +465,37 @@ START_TEST(session_ends_and_comes_back)
 }
 END_TEST
 
+static bool
+lives(void *arg)
+{
+    return exec_runner_lives(arg);
+}
+
+static bool
+does_not_live(void *arg)
+{
+    return !lives(arg);
+}
+
+/* A loop that hangs is seen, whichever it is: here that of the results. */
+START_TEST(a_loop_that_hangs_is_seen)
+{
+    struct exec_runner *runner;
+
+    make_world();
+    atomic_store(&world.hangs, true);
+    make_hints(toc_clock_wall(toc_clock_os()).ms);
+    runner = start();
+    ck_assert(exec_runner_lives(runner));
+    ck_assert(toc_eventually(does_not_live, runner));
+    atomic_store(&world.hangs, false);
+    ck_assert(toc_eventually(lives, runner));
+    exec_runner_drain(runner);
+    exec_runner_finish(runner, 1000, 1000);
+    exec_runner_free(runner);
+    free_world();
+}
+END_TEST
+
 TOC_CHECK_MAIN("exec_runner", every_hint_is_called_once, stop_in_the_middle,
-               session_ends_and_comes_back)
+               session_ends_and_comes_back, a_loop_that_hangs_is_seen)
