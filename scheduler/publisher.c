@@ -6,12 +6,12 @@
 
 #include <string.h>
 
-#define GATHER_MS 20         /* sent together with what is due first */
+#define GATHER_MS 50         /* sent together with what is due first */
 #define DUE_AT_ONCE 1024     /* entries taken from memory per lock */
 #define MESSAGES_MAX 64      /* under way per lane */
 #define MESSAGE_BYTES 512000 /* brokers take a little over 1 MB */
 #define LATE_AFTER_MS 2000   /* overdue by more: the backlog */
-#define POLL_MS 5            /* while messages are under way */
+#define POLL_MS 20           /* while messages are under way */
 #define IDLE_MS 1000         /* the bus wants to be polled now and then */
 #define BACKOFF_MIN_MS 50
 #define BACKOFF_MAX_MS 2000
