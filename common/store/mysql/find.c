@@ -104,6 +104,15 @@ find_at(struct toc_my_conn *conn, const struct toc_find *find,
     return st == TOC_OK ? take_first(conn, 0, find, arena, found, reterr) : st;
 }
 
+bool
+toc_my_far_place(struct toc_sql_row *row)
+{
+    if (!toc_slot_is_far(row->ref.slot_ms))
+        return false;
+    row->ref.slot_ms += TOC_PARK_FAR_MS;
+    return true;
+}
+
 /* Follows the log from where the task was first, until its row is found. */
 static enum toc_status
 follow_log(struct toc_my_conn *conn, const struct toc_find *find,
@@ -129,11 +138,13 @@ follow_log(struct toc_my_conn *conn, const struct toc_find *find,
         if (st != TOC_OK)
             return st;
         row = toc_my_fetch(conn, 0, &lens);
-        if (row == NULL)
+        if (row != NULL) {
+            rows[0].ref.slice = (uint16_t)toc_field_u64(row, lens, 0);
+            rows[0].ref.slot_ms = toc_field_i64(row, lens, 1);
+            log_id = toc_field_i64(row, lens, 2);
+        } else if (n > 1 || !toc_my_far_place(&rows[0])) {
             return TOC_OK;
-        rows[0].ref.slice = (uint16_t)toc_field_u64(row, lens, 0);
-        rows[0].ref.slot_ms = toc_field_i64(row, lens, 1);
-        log_id = toc_field_i64(row, lens, 2);
+        }
         n = 1;
         st = find_at(conn, find, rows, 1, arena, found, reterr);
         if (st != TOC_OK)

@@ -30,6 +30,10 @@ TOC_MUST_CHECK enum toc_status toc_my_find(struct toc_my_conn *conn,
 void toc_my_first_places(struct toc_task_id id,
                          struct toc_sql_row rows[TOC_FIRST_PLACES]);
 
+/* A far row moves into its day, to its due time, without a log row. For a far
+ * place: makes it the place where the task is then. */
+bool toc_my_far_place(struct toc_sql_row *row);
+
 /* The join of a table that names places (as k) with task_info (as t). */
 #define TOC_MY_JOIN_ROW                                                 \
     " JOIN task_info t ON t.slice=k.slice AND t.slot_ms=k.slot_ms AND " \

@@ -90,13 +90,14 @@ tell_body(struct toc_my_conn *conn, void *arg, struct toc_error *reterr)
         st = read_place(conn, t, rows, n, &log_id, &next, reterr);
         if (st != TOC_OK)
             return st;
-        if (next.version == 0)
+        if (next.version != 0)
+            rows[0].ref = next;
+        else if (n > 1 || !toc_my_far_place(&rows[0]))
             break;
-        rows[0].ref = next;
         n = 1;
     }
-    /* The row's own place: a far row moves into its day without a log row, and
-     * the first places may be gone. */
+    /* The row's own place: a far row that was moved late is not at its due
+     * time, and the first places may be gone. */
     rows[0].ref = toc_task_ref_of(&t->found.task);
     for (int hop = 0; hop < HOPS_MAX && t->n < ENTRIES_MAX; hop++) {
         struct toc_task_ref next;

@@ -294,6 +294,34 @@ START_TEST(a_timeline)
 }
 END_TEST
 
+/* From one far place to another, into its day without a log row, and on: what
+ * happened in that day is told, and the id alone finds the row. */
+START_TEST(a_timeline_over_far_places)
+{
+    int64_t t = now_ms(), due_ms = t + 70 * DAY;
+    struct toc_task task = stored_task("a", t + 60 * DAY), got;
+    struct toc_find find = find_id(task.id);
+    uint16_t slice = task.slice;
+    struct toc_log_entry *log;
+    size_t n;
+
+    command_id(TOC_COMMAND_RESCHEDULE, task.id, due_ms);
+    ck_assert(toc_slot_is_far(get_id(task.id).slot_ms));
+    OK(toc_store_move_far(fx.store, &slice, 1, due_ms - DAY / 2, 10, &n, err));
+    ck_assert_uint_eq(n, 1);
+    ck_assert_int_eq(get_id(task.id).slot_ms, due_ms);
+    command_id(TOC_COMMAND_RUN_NOW, task.id, 0);
+    command_id(TOC_COMMAND_RESCHEDULE, task.id, t + 1000);
+    OK(toc_store_timeline(fx.store, &find, &fx.arena, &got, &log, &n, err));
+    ck_assert_uint_eq(n, 3);
+    ck_assert_int_eq(log[0].kind, TOC_LOG_KIND_RESCHEDULE);
+    ck_assert_int_eq(log[1].kind, TOC_LOG_KIND_RUN_NOW);
+    ck_assert_int_eq(log[2].kind, TOC_LOG_KIND_RESCHEDULE);
+    raw("DELETE FROM task_key");
+    ck_assert_uint_eq(get_id(task.id).version, 5);
+}
+END_TEST
+
 /* ---- races
  * ------------------------------------------------------------------- */
 
@@ -351,4 +379,4 @@ STORE_TESTS("store_command", 120, every_command_in_every_state, not_found, etag,
             pause_parks_and_resume_returns, resume_after_the_due_time,
             resume_of_a_failed_one_is_retry, reschedule_everywhere, run_now,
             cancelled_rows_leave_the_parking, commands_land_above_the_mark,
-            a_timeline, many_reschedule_one_task)
+            a_timeline, a_timeline_over_far_places, many_reschedule_one_task)
