@@ -311,6 +311,31 @@ write_key(struct toc_my_conn *conn, const struct redriving *r)
     toc_sql_id(sql, r->id);
 }
 
+/* The attempt that it died of is superseded now. It bears the version that the
+ * death made, and so does the log row of a lost lock, which is there already.
+ */
+static void
+log_attempt(struct toc_my_conn *conn, const struct redriving *r)
+{
+    struct toc_log_row log = {.at = toc_task_ref_of(&r->dead),
+                              .kind = TOC_LOG_KIND_ATTEMPT,
+                              .result = r->dead.result,
+                              .fire = r->dead.fire,
+                              .attempt = (uint16_t)(r->dead.attempt + 1),
+                              .next_slot_ms = r->dead.slot_ms,
+                              .sched_node = r->dead.sched_node,
+                              .exec_node = r->dead.exec_node,
+                              .claimed_ms = r->dead.claimed_ms,
+                              .called_ms = r->dead.called_ms,
+                              .at_ms = r->dead.ended_ms,
+                              .detail = r->dead.error};
+
+    if (r->dead.result == TOC_RESULT_LOST)
+        return;
+    toc_log_insert(toc_my_next(conn));
+    toc_log_values(&conn->sql, &log);
+}
+
 static void
 write_rest(struct toc_my_conn *conn, const struct redriving *r)
 {
@@ -333,6 +358,7 @@ write_rest(struct toc_my_conn *conn, const struct redriving *r)
     toc_sql_id(sql, r->id);
     toc_buf_printf(sql, " AND version=%lu", (unsigned long)r->dead.version);
     toc_my_guard_rows(conn, 1);
+    log_attempt(conn, r);
     log.at.version = r->dead.version + 1;
     memcpy(log.trace, r->trace, sizeof log.trace);
     toc_log_insert(toc_my_next(conn));

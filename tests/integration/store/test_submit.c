@@ -49,7 +49,7 @@ START_TEST(migrates_an_empty_database_at_once)
         toc_thread_join(&migrators[i].thread);
         ck_assert_msg(migrators[i].st == TOC_OK, "%s", migrators[i].error.msg);
     }
-    ck_assert_int_eq(raw("SELECT COUNT(*) FROM schema_version"), 2);
+    ck_assert_int_eq(raw("SELECT COUNT(*) FROM schema_version"), 3);
     (void)stored_task("a", now_ms() + 1000);
 }
 END_TEST

@@ -682,6 +682,7 @@ dead_one(const char *id, const char *reason, int64_t ended_ms)
     struct toc_finish end = make_finish(&task, 7, TOC_FINISH_DEAD);
 
     end.reason = toc_str_of(reason);
+    end.error = TOC_STR("no such order");
     end.ended_ms = ended_ms;
     OK(toc_store_finish(fx.store, &end, 1, now_ms(), err));
     return get_id(task.id);
@@ -782,9 +783,15 @@ START_TEST(redrive_in_place)
     ck_assert_int_eq(redrive(task.id), TOC_REDRIVE_APPLIED);
     ck_assert_int_eq(redrive(task.id), TOC_REDRIVE_NOT_FOUND);
     OK(toc_store_timeline(fx.store, &find, &fx.arena, &got, &log, &n, err));
-    ck_assert_uint_eq(n, 1);
-    ck_assert_int_eq(log[0].kind, TOC_LOG_KIND_REDRIVE);
-    TOC_ASSERT_STR(log[0].who, "op");
+    ck_assert_uint_eq(n, 2);
+    /* the attempt that it died of, whole */
+    ck_assert_int_eq(log[0].kind, TOC_LOG_KIND_ATTEMPT);
+    ck_assert_int_eq(log[0].result, TOC_RESULT_FAILED);
+    ck_assert_uint_eq(log[0].attempt, 1);
+    ck_assert_int_eq(log[0].at_ms, task.ended_ms);
+    TOC_ASSERT_STR(log[0].detail, "no such order");
+    ck_assert_int_eq(log[1].kind, TOC_LOG_KIND_REDRIVE);
+    TOC_ASSERT_STR(log[1].who, "op");
     check_redriven(task.id, 3);
 }
 END_TEST
@@ -848,6 +855,59 @@ START_TEST(views_can_be_read)
 }
 END_TEST
 
+static struct toc_task
+lost_one(const char *id, uint8_t flags)
+{
+    struct toc_task task = make_task("order", id, "", now_ms() - 10);
+    size_t freed;
+
+    task.flags = flags;
+    submit_one(&task, 1, TOC_ON_CONFLICT_REJECT, NULL);
+    ck_assert_int_eq(claim_one(&task, 7, now_ms() - 1), TOC_CLAIM_WON);
+    task = get_id(task.id);
+    OK(toc_store_free_expired(fx.store, &task, 1, now_ms(), &freed, err));
+    ck_assert_uint_eq(freed, 1);
+    return get_id(task.id);
+}
+
+static void
+finish_one(const struct toc_task *task, enum toc_finish_kind kind)
+{
+    struct toc_finish end = make_finish(task, 7, kind);
+
+    end.due_ms = now_ms() + 60000;
+    OK(toc_store_finish(fx.store, &end, 1, now_ms(), err));
+}
+
+/* However a task with one attempt went on, its attempt is there once. */
+START_TEST(view_has_each_attempt_once)
+{
+    struct toc_task tasks[6];
+
+    tasks[0] = claimed_task("cancelled in retry", 7, now_ms() + 60000);
+    finish_one(&tasks[0], TOC_FINISH_RETRY);
+    command_id(TOC_COMMAND_CANCEL, tasks[0].id, 0);
+    tasks[1] = claimed_task("cancelled while it ran", 7, now_ms() + 60000);
+    command_id(TOC_COMMAND_CANCEL, tasks[1].id, 0);
+    finish_one(&tasks[1], TOC_FINISH_RETRY);
+    tasks[2] = lost_one("dead by a lost lock", TOC_FLAG_AT_MOST_ONCE);
+    tasks[3] = lost_one("lost, redriven", TOC_FLAG_AT_MOST_ONCE);
+    ck_assert_int_eq(redrive(tasks[3].id), TOC_REDRIVE_APPLIED);
+    tasks[4] = dead_one("redriven", "x", now_ms());
+    ck_assert_int_eq(redrive(tasks[4].id), TOC_REDRIVE_APPLIED);
+    tasks[5] = claimed_task("runs", 7, now_ms() + 60000);
+    for (size_t i = 0; i < 6; i++) {
+        TOC_CLEANUP(toc_buf_done) struct toc_buf id = {0};
+        toc_buf_hex(&id, tasks[i].id.b, 16);
+        ck_assert_msg(
+            raw("SELECT COUNT(*) FROM execute_log WHERE task_id=x'%s'",
+                id.data) == 1,
+            "task %zu", i);
+    }
+    ck_assert_int_eq(raw("SELECT COUNT(*) FROM execute_log"), 6);
+}
+END_TEST
+
 START_TEST(shards_are_listed)
 {
     struct toc_shard_row *shards;
@@ -874,4 +934,5 @@ STORE_TESTS("store_sweep", 120, loads_what_is_due,
             a_crash_at_the_end_of_dropping, lists_page_by_page, lists_by_filter,
             lists_dead_letters, old_dead_letters_go, redrive_in_place,
             redrive_after_the_key_was_freed, redrive_after_the_day_is_gone,
-            redrive_of_a_taken_key, views_can_be_read, shards_are_listed)
+            redrive_of_a_taken_key, views_can_be_read,
+            view_has_each_attempt_once, shards_are_listed)
