@@ -402,22 +402,26 @@ drop_orphan_days(struct toc_my_conn *conn, const char *table,
 }
 
 /* Detached tables whose partition is gone: a crash before the very last step.
- * They were looked at before the partition went. */
+ * They were looked at before the partition went. LIKE, because MySQL has no
+ * regular expressions over binary strings; a year has four digits. */
 static enum toc_status
-drop_leftovers(struct toc_my_conn *conn, struct toc_error *reterr)
+drop_leftovers(struct toc_my_conn *conn, const char *table,
+               struct toc_error *reterr)
 {
     TOC_CLEANUP(toc_buf_done) struct toc_buf names = {0};
     const unsigned long *lens;
     enum toc_status st;
     MYSQL_ROW row;
 
-    toc_buf_text(toc_my_begin(conn),
-                 "SELECT TABLE_NAME FROM information_schema.TABLES AS old "
-                 "WHERE TABLE_SCHEMA=DATABASE() AND "
-                 "TABLE_NAME RLIKE '^old_[a-z_]+_p[0-9]{8}$' AND NOT EXISTS "
-                 "(SELECT 1 FROM information_schema.PARTITIONS AS day WHERE "
-                 "day.TABLE_SCHEMA=DATABASE() AND old.TABLE_NAME="
-                 "CONCAT('old_',day.TABLE_NAME,'_',day.PARTITION_NAME))");
+    toc_buf_printf(toc_my_begin(conn),
+                   "SELECT TABLE_NAME FROM information_schema.TABLES AS old "
+                   "WHERE TABLE_SCHEMA=DATABASE() AND "
+                   "LEFT(TABLE_NAME,%zu)='old_%s_' AND "
+                   "SUBSTR(TABLE_NAME,%zu) LIKE 'p2_______' AND NOT EXISTS "
+                   "(SELECT 1 FROM information_schema.PARTITIONS AS day WHERE "
+                   "day.TABLE_SCHEMA=DATABASE() AND day.TABLE_NAME='%s' AND "
+                   "old.TABLE_NAME=CONCAT('old_%s_',day.PARTITION_NAME))",
+                   strlen(table) + 5, table, strlen(table) + 6, table, table);
     st = toc_my_run(conn, reterr);
     while (st == TOC_OK && (row = toc_my_fetch(conn, 0, &lens)) != NULL) {
         toc_buf_text(&names, names.len > 0 ? "," : "");
@@ -452,7 +456,9 @@ drop_days_locked(struct toc_my_conn *conn, int64_t kept_from_ms,
         st = read_days(conn, "task_info", &arena, &days, &n, reterr);
     for (size_t i = 0; st == TOC_OK && i + 1 < N_TABLES; i++)
         st = drop_orphan_days(conn, tables[i], days, n, reterr);
-    return st == TOC_OK ? drop_leftovers(conn, reterr) : st;
+    for (size_t i = 0; st == TOC_OK && i < N_TABLES; i++)
+        st = drop_leftovers(conn, tables[i], reterr);
+    return st;
 }
 
 /* ---- what lies in no day

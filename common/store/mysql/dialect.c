@@ -13,7 +13,9 @@ toc_my_dialect_of(const char *server_version)
 /*
  * - READ COMMITTED: locks only rows that match, reads what is committed.
  * - sql_mode: too long or out of range is an error, never a cut value.
- * - lock waits are short: the transaction is repeated.
+ * - lock waits are short: the transaction is repeated. For tables a second on
+ *   MySQL, which cannot say NOWAIT: everybody else waits behind an ALTER TABLE
+ *   that waits.
  * - in_predicate_conversion_threshold (MariaDB): a list of 1,000 or more values
  *   would become a join with a temporary table, and read every partition.
  * - idle_transaction_timeout (MariaDB, s): a process that is frozen between two
@@ -29,7 +31,8 @@ toc_my_dialect_session(const struct toc_my_dialect *dialect,
                       "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED;"
                       "SET SESSION autocommit=1,time_zone='+00:00',"
                       "sql_mode='STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION',"
-                      "innodb_lock_wait_timeout=2,lock_wait_timeout=2");
+                      "innodb_lock_wait_timeout=2");
+    toc_buf_printf(sql, ",lock_wait_timeout=%d", dialect->mariadb ? 2 : 1);
     if (dialect->mariadb)
         toc_buf_text(sql, ",in_predicate_conversion_threshold=0,"
                           "idle_transaction_timeout=1,"

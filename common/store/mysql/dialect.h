@@ -20,7 +20,7 @@ void toc_my_dialect_session(const struct toc_my_dialect *dialect,
                             struct toc_buf *sql);
 /* Between the table's name of an ALTER TABLE and what it does: give up at once
  * rather than queue before everybody else, or after a second. MySQL cannot say
- * it, and waits for lock_wait_timeout. */
+ * it, and waits for the session's lock_wait_timeout, a second. */
 const char *toc_my_dialect_wait(const struct toc_my_dialect *dialect,
                                 bool a_second);
 /* The server's clock in ms. The session's time zone is UTC: no hour is there
