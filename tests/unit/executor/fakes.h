@@ -622,6 +622,22 @@ rig_run(struct rig *rig, int64_t ms)
     }
 }
 
+/* A message for it alone. */
+static inline void
+hint_one(struct rig *rig, struct toc_task *row, int32_t partition)
+{
+    fake_hint(&rig->bus, (int16_t)toc_slice_priority(row->slice), partition,
+              &row, 1, true);
+}
+
+static inline struct toc_task *
+task_in(struct rig *rig, int64_t ms)
+{
+    return fake_task(&rig->store,
+                     &(struct fake_task){.due_ms = rig_now(rig) + ms,
+                                         .priority = TOC_PRIORITY_NORMAL});
+}
+
 static inline uint64_t
 rig_count(const _Atomic uint64_t *counter)
 {
