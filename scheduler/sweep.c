@@ -9,7 +9,7 @@
 #define PAST_MS 2000        /* younger rows are the main path's */
 #define STRAGGLER_MS 60000  /* unfinished for longer: recorded */
 #define STRAGGLERS_MAX 1000 /* of a shard; more is a backlog */
-#define RECHECK_MAX 16      /* shards at once, for those that ended only */
+#define RECHECK_MAX 4       /* shards at once, for those that ended only */
 #define BEHIND_MS 8000      /* the low-water mark stays so far behind */
 #define CHUNKS_MAX 10       /* in a period, of those that hint none */
 #define FULL_MS 500         /* for memory to have room again */
