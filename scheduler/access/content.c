@@ -75,7 +75,8 @@ put_when(struct toc_buf *out, const Toc__V1__SubmitRequest *request)
 static void
 put_words(struct toc_buf *out, const Toc__V1__SubmitRequest *request)
 {
-    int delivery = request->delivery_guarantee, priority = request->priority;
+    int delivery = (int)request->delivery_guarantee;
+    int priority = (int)request->priority;
 
     if (delivery == TOC__V1__DELIVERY_GUARANTEE__DELIVERY_GUARANTEE_UNSPECIFIED)
         delivery =

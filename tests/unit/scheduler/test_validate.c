@@ -475,7 +475,7 @@ START_TEST(unknown_enum_numbers_are_named)
     ck_assert_str_eq(wire_message(&p.request, NULL, "", 0),
                      "priority: 9 is no value of this enum");
     make_right();
-    p.request.on_conflict = -1;
+    p.request.on_conflict = (Toc__V1__OnConflict)-1;
     ck_assert_str_eq(wire_message(&p.request, NULL, "", 0),
                      "on_conflict: -1 is no value of this enum");
     make_right();
