@@ -48,6 +48,7 @@ struct toc_store_mysql {
     struct toc_my_conn *idle;
     size_t n_open, pool_max;
     _Atomic uint64_t statements;
+    _Atomic unsigned submits_in_two; /* so many more in two packets */
 };
 
 enum toc_my_fault {

@@ -1,10 +1,14 @@
 /*
- * Submit: many tasks in one transaction of two packets.
+ * Submit: many tasks in one transaction.
  *
- * Packet 1 takes the shared lock on the marks and inserts the keys; if all of
- * them were free, packet 2 (written beforehand, or several when it is large)
- * inserts the rows and commits. If not, what the keys
- * hold is read in between and decides.
+ * Nearly all keys are new, so it goes in one packet at first: the shared lock
+ * on the marks, the keys, the rows, COMMIT, with guards that break it off when
+ * a slot is behind its mark or a key was taken. No lock is then held over a
+ * round trip.
+ *
+ * If a guard broke, or the packet would be too large, it goes in two: packet 1
+ * takes the lock and inserts the keys; what they hold is read in between and
+ * decides; packet 2 (several when it is large) inserts the rows and commits.
  *
  * An id is made once and kept: when a COMMIT's outcome is unknown, the repeated
  * insert of the key waits for the earlier one's lock and then finds either
@@ -49,7 +53,8 @@ struct entry {
     struct toc_submit *item;
     enum plan plan;
     struct holder old;
-    int64_t floor_ms; /* the slot must be at least this */
+    size_t order; /* as given */
+    bool raised;  /* above its mark, with its key inserted already */
     enum toc_submit_result sent_result;
     bool given;    /* the caller gave the id: it was sent in an earlier call */
     bool has_past; /* stored before, and has lost its key since: decided */
@@ -86,16 +91,15 @@ place(struct entry *e, int64_t now_ms)
     struct toc_task *task = e->item->task;
 
     e->plan = PLAN_NEW;
-    e->has_past = false;
+    e->has_past = e->raised = false;
     task->slot_ms = toc_slot_for_due(task->due_ms, now_ms);
-    if (!toc_slot_is_parked(task->slot_ms) && task->slot_ms < e->floor_ms)
-        task->slot_ms = e->floor_ms;
     if (id_is_zero(&task->id))
         task->id = toc_task_id_make(task->key_hash, task->slot_ms,
                                     (uint32_t)toc_rng_u64());
 }
 
-/* ---- packet 1 ---------------------------------------------------------------
+/* ---- keys and marks (packet 1)
+ * ---------------------------------------------------------------
  */
 
 static void
@@ -118,13 +122,16 @@ lock_marks(struct toc_my_conn *conn, const struct submitting *s)
     toc_buf_text(sql, ")" TOC_MY_SHARED);
 }
 
+/* Guarded: the packet goes on only if all of them were free. */
 static void
-insert_keys(struct toc_my_conn *conn, const struct submitting *s)
+insert_keys(struct toc_my_conn *conn, const struct submitting *s, bool guarded)
 {
     struct toc_buf *sql = &conn->sql;
 
     for (size_t i = 0; i < s->n; i++) {
         const struct toc_task *task = s->entries[i].item->task;
+        if (guarded && i > 0 && i % TOC_MY_ROWS_MAX == 0)
+            toc_my_guard_rows(conn, TOC_MY_ROWS_MAX);
         if (i % TOC_MY_ROWS_MAX == 0)
             toc_buf_text(toc_my_next(conn),
                          "INSERT IGNORE INTO task_key "
@@ -140,6 +147,8 @@ insert_keys(struct toc_my_conn *conn, const struct submitting *s)
                                (const char *)s->entries[i].item->content, 8});
         toc_buf_char(sql, ')');
     }
+    if (guarded)
+        toc_my_guard_rows(conn, (s->n - 1) % TOC_MY_ROWS_MAX + 1);
 }
 
 static enum toc_status
@@ -167,23 +176,20 @@ take_marks(struct toc_my_conn *conn, struct submitting *s,
     return TOC_OK;
 }
 
-/* Is every slot above its mark? If not (a clock a minute slow, a long freeze),
- * the keys go again with other slots. */
-static bool
-above_marks(struct submitting *s)
+/* Slots behind their mark (a clock a minute slow, a long freeze) are raised
+ * above it. The lock is held, so the mark stays where it is. */
+static void
+raise_slots(struct submitting *s)
 {
-    bool above = true;
-
     for (size_t i = 0; i < s->n; i++) {
         struct entry *e = &s->entries[i];
         int64_t low_ms = s->low_ms[shard_of(e)];
-        int64_t slot_ms = e->item->task->slot_ms;
-        if (toc_slot_is_parked(slot_ms) || slot_ms > low_ms)
+        struct toc_task *task = e->item->task;
+        if (toc_slot_is_parked(task->slot_ms) || task->slot_ms > low_ms)
             continue;
-        e->floor_ms = low_ms + 1;
-        above = false;
+        task->slot_ms = low_ms + 1;
+        e->raised = true;
     }
-    return above;
 }
 
 static bool
@@ -423,7 +429,7 @@ read_past(struct toc_my_conn *conn, struct submitting *s,
     return st;
 }
 
-/* ---- packet 2
+/* ---- takeovers and rows (packet 2)
  * -------------------------------------------------------------------- */
 
 /* Cancels the old task; parked, it moves to now (see command.c). */
@@ -496,6 +502,20 @@ log_cancel(struct toc_my_conn *conn, const struct entry *e, int64_t now_ms)
     toc_log_values(&conn->sql, &row);
 }
 
+/* The key was inserted before the mark was known. */
+static void
+raise_key(struct toc_my_conn *conn, const struct toc_task *task)
+{
+    struct toc_buf *sql = toc_my_next(conn);
+
+    toc_buf_printf(sql, "UPDATE task_key SET slot_ms=%lld WHERE key_hash=",
+                   (long long)task->slot_ms);
+    toc_sql_hash(sql, task->key_hash);
+    toc_buf_text(sql, " AND task_id=");
+    toc_sql_id(sql, task->id);
+    toc_my_guard_rows(conn, 1);
+}
+
 /* Takes back the key that packet 1 may have inserted. */
 static void
 remove_key(struct toc_my_conn *conn, const struct toc_task *task)
@@ -515,6 +535,8 @@ write_takeovers(struct toc_my_conn *conn, const struct submitting *s)
         struct entry *e = &s->entries[i];
         if (e->has_past)
             remove_key(conn, e->item->task);
+        if (e->plan == PLAN_NEW && e->raised)
+            raise_key(conn, e->item->task);
         if (e->plan != PLAN_TAKE && e->plan != PLAN_REPLACE)
             continue;
         e->old.ended_slot_ms = e->old.ref.slot_ms;
@@ -608,11 +630,12 @@ send_packets(struct toc_my_conn *conn, struct submitting *s,
     return st;
 }
 
+/* Is everything still as it was packed? */
 static bool
-writes_all(const struct submitting *s)
+as_packed(const struct submitting *s)
 {
     for (size_t i = 0; i < s->n; i++)
-        if (s->entries[i].plan != PLAN_NEW)
+        if (s->entries[i].plan != PLAN_NEW || s->entries[i].raised)
             return false;
     return true;
 }
@@ -624,7 +647,7 @@ write_all(struct toc_my_conn *conn, struct submitting *s,
     enum toc_status st = TOC_OK;
 
     toc_my_begin(conn);
-    if (!writes_all(s)) {
+    if (!as_packed(s)) {
         pack_rows(s, conn->packet_max);
         write_takeovers(conn, s);
     }
@@ -634,9 +657,138 @@ write_all(struct toc_my_conn *conn, struct submitting *s,
         st = toc_my_run(conn, reterr);
     if (st == TOC_OK)
         st = send_packets(conn, s, reterr);
-    for (size_t i = 0; st == TOC_OK && i < s->n; i++)
+    return st;
+}
+
+/* ---- all in one packet
+ * --------------------------------------------------------- */
+
+/* So many submits go in two packets after one whose keys were not all new:
+ * where submits are repeated often, trying in one is mostly in vain. */
+#define TRUST_AFTER 8
+
+static bool
+trusted(struct toc_store_mysql *store)
+{
+    unsigned left =
+        atomic_load_explicit(&store->submits_in_two, memory_order_relaxed);
+
+    /* Not exact when two threads meet here, and need not be. */
+    if (left > 0)
+        atomic_store_explicit(&store->submits_in_two, left - 1,
+                              memory_order_relaxed);
+    return left == 0;
+}
+
+static bool
+goes_at_once(struct toc_my_conn *conn, const struct submitting *s)
+{
+    const size_t key_size = 160; /* and its share of the rest */
+
+    if (conn->again->unknown || s->n_packets != 1 ||
+        s->packets[0].len + s->n * key_size > conn->packet_max - 64 * 1024)
+        return false;
+    for (size_t i = 0; i < s->n; i++)
+        if (s->entries[i].given)
+            return false;
+    return trusted(conn->store);
+}
+
+/* The shared lock on the marks; fails the packet unless every slot is above its
+ * mark and no shard is being moved. */
+static void
+lock_and_guard_marks(struct toc_my_conn *conn, const struct submitting *s)
+{
+    int64_t first_ms[TOC_SHARDS]; /* the earliest slot that is not parked */
+    struct toc_buf *sql = toc_my_next(conn);
+    size_t marks = 0;
+
+    memset(first_ms, 0, sizeof first_ms);
+    for (size_t i = 0; i < s->n; i++) {
+        int64_t *first = &first_ms[shard_of(&s->entries[i])];
+        int64_t slot_ms = s->entries[i].item->task->slot_ms;
+        marks += *first == 0 ? 1 : 0;
+        if (*first == 0)
+            *first = INT64_MAX;
+        if (!toc_slot_is_parked(slot_ms) && slot_ms < *first)
+            *first = slot_ms;
+    }
+    toc_buf_printf(sql,
+                   "SELECT IF(COUNT(*)=%zu,1,(SELECT 1 UNION SELECT 2)) FROM "
+                   "shard_owner WHERE state<>%d AND (",
+                   marks, TOC_SHARD_MOVING);
+    for (unsigned shard = 0, seen = 0; shard < TOC_SHARDS; shard++)
+        if (first_ms[shard] != 0)
+            toc_buf_printf(sql, "%s(shard_id=%u AND low_ms<%lld)",
+                           seen++ > 0 ? " OR " : "", shard,
+                           (long long)first_ms[shard]);
+    toc_buf_text(sql, ")" TOC_MY_SHARED);
+}
+
+static void
+settle_written(struct submitting *s)
+{
+    for (size_t i = 0; i < s->n; i++)
         if (s->entries[i].plan != PLAN_DECIDED)
             s->entries[i].item->result = s->entries[i].sent_result;
+}
+
+/* *ret_broken: nothing is written, it must go in two packets. */
+static enum toc_status
+submit_at_once(struct toc_my_conn *conn, struct submitting *s, bool *ret_broken,
+               struct toc_error *reterr)
+{
+    enum toc_status st;
+
+    for (size_t i = 0; i < s->n; i++)
+        s->entries[i].sent_result = TOC_SUBMIT_CREATED;
+    toc_my_begin(conn);
+    toc_my_add(conn, "START TRANSACTION");
+    lock_and_guard_marks(conn, s);
+    insert_keys(conn, s, true);
+    toc_buf_add(toc_my_next(conn), s->packets[0].data, s->packets[0].len);
+    toc_my_commit(conn);
+    st = toc_my_run(conn, reterr);
+    *ret_broken = st != TOC_OK && conn->fault == TOC_MY_GUARD;
+    if (st == TOC_OK)
+        settle_written(s);
+    if (!*ret_broken)
+        return st;
+    atomic_store_explicit(&conn->store->submits_in_two, TRUST_AFTER,
+                          memory_order_relaxed);
+    toc_my_rollback(conn);
+    *ret_broken = conn->fault == TOC_MY_FINE;
+    return st;
+}
+
+/* ---- in two
+ * -------------------------------------------------------------------- */
+
+static enum toc_status
+submit_in_two(struct toc_my_conn *conn, struct submitting *s,
+              struct toc_error *reterr)
+{
+    enum toc_status st;
+    bool all_new;
+
+    toc_my_begin(conn);
+    toc_my_add(conn, "START TRANSACTION");
+    lock_marks(conn, s);
+    insert_keys(conn, s, false);
+    st = toc_my_run(conn, reterr);
+    if (st == TOC_OK)
+        st = take_marks(conn, s, reterr);
+    if (st != TOC_OK)
+        return st;
+    raise_slots(s);
+    all_new = all_keys_new(conn, s->n);
+    st = read_past(conn, s, reterr);
+    if (st == TOC_OK && !all_new)
+        st = read_holders(conn, s, reterr);
+    if (st == TOC_OK)
+        st = write_all(conn, s, reterr);
+    if (st == TOC_OK)
+        settle_written(s);
     return st;
 }
 
@@ -644,32 +796,18 @@ static enum toc_status
 submit_body(struct toc_my_conn *conn, void *arg, struct toc_error *reterr)
 {
     struct submitting *s = arg;
-    enum toc_status st;
-    bool all_new;
 
     for (size_t i = 0; i < s->n; i++)
         place(&s->entries[i], s->now_ms);
     /* Before anything is locked: megabytes of hex take their time. */
     pack_rows(s, conn->packet_max);
-    toc_my_begin(conn);
-    toc_my_add(conn, "START TRANSACTION");
-    lock_marks(conn, s);
-    insert_keys(conn, s);
-    st = toc_my_run(conn, reterr);
-    if (st == TOC_OK)
-        st = take_marks(conn, s, reterr);
-    if (st != TOC_OK)
-        return st;
-    if (!above_marks(s)) {
-        conn->fault = TOC_MY_GUARD;
-        return toc_error_set(reterr, TOC_UNAVAILABLE, "mysql", 0,
-                             "slots stay behind the low-water mark");
+    if (goes_at_once(conn, s)) {
+        bool broken = false;
+        enum toc_status st = submit_at_once(conn, s, &broken, reterr);
+        if (!broken)
+            return st;
     }
-    all_new = all_keys_new(conn, s->n);
-    st = read_past(conn, s, reterr);
-    if (st == TOC_OK && !all_new)
-        st = read_holders(conn, s, reterr);
-    return st == TOC_OK ? write_all(conn, s, reterr) : st;
+    return submit_in_two(conn, s, reterr);
 }
 
 /* ---- rounds
@@ -684,8 +822,7 @@ cmp_entry(const void *a, const void *b)
 
     if (order != 0)
         return order;
-    /* Equal keys in the order in which they were given: floor_ms holds it. */
-    return (x->floor_ms > y->floor_ms) - (x->floor_ms < y->floor_ms);
+    return (x->order > y->order) - (x->order < y->order);
 }
 
 static bool
@@ -768,7 +905,7 @@ toc_my_submit(void *self, struct toc_submit **items, size_t n, int64_t now_ms,
 
     for (size_t i = 0; i < n; i++)
         all[i] = (struct entry){.item = items[i],
-                                .floor_ms = (int64_t)i,
+                                .order = i,
                                 .given = !id_is_zero(&items[i]->task->id),
                                 .waiting = true};
     qsort(all, n, sizeof *all, cmp_entry);
@@ -776,10 +913,8 @@ toc_my_submit(void *self, struct toc_submit **items, size_t n, int64_t now_ms,
         enum toc_status st;
         *s = (struct submitting){
             .entries = round, .rows = rows, .n = picked, .now_ms = now_ms};
-        for (size_t i = 0; i < picked; i++) {
+        for (size_t i = 0; i < picked; i++)
             round[i].sent_result = TOC_SUBMIT_CREATED;
-            round[i].floor_ms = INT64_MIN;
-        }
         st = toc_my_transact(self, submit_body, s, now_ms, reterr);
         drop_packets(s);
         toc_free(s->packets);

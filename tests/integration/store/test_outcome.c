@@ -301,12 +301,31 @@ START_TEST(submit)
 }
 END_TEST
 
+/* The packet that commits a submit in two packets, by how it begins; the one
+ * packet that was tried before it holds a COMMIT too, but does not get there.
+ */
+#define LAST_OF_SUBMIT "\x03INSERT INTO task_info"
+
+/* New keys: one packet, so that no lock waits for a second one. */
+START_TEST(submit_in_one_packet)
+{
+    struct toc_task task;
+
+    arm(LAST_OF_SUBMIT, CUT_SWALLOW);
+    task = stored_task("one", now_ms() + 60000);
+    pthread_mutex_lock(&proxy_lock);
+    ck_assert_int_eq(proxy.cuts, 0);
+    pthread_mutex_unlock(&proxy_lock);
+    check_key(&task);
+}
+END_TEST
+
 START_TEST(submit_that_replaces)
 {
     for (int cut = 0; cut < CUTS; cut++) {
         const char *id = id_of("p", cut);
         struct toc_task old = stored_task(id, now_ms() + 60000), task;
-        arm("COMMIT", (enum cut)cut);
+        arm(LAST_OF_SUBMIT, (enum cut)cut);
         task = make_task("order", id, "", now_ms() + 70000);
         ck_assert_int_eq(submit_one(&task, 2, TOC_ON_CONFLICT_REPLACE, NULL),
                          TOC_SUBMIT_REPLACED);
@@ -357,7 +376,7 @@ START_TEST(submit_that_was_replaced_meanwhile)
 
     task = make_task("order", "r", "", (now_ms() + 70000) / 10 * 10 + 2);
     arm_others(NULL, replace_again);
-    arm("COMMIT", CUT_ANSWER);
+    arm(LAST_OF_SUBMIT, CUT_ANSWER);
     ck_assert_int_eq(submit_one(&task, 2, TOC_ON_CONFLICT_REPLACE, NULL),
                      TOC_SUBMIT_REPLACED);
     check_cut();
@@ -535,6 +554,7 @@ int
 main(void)
 {
     const toc_check_test tests[] = {submit,
+                                    submit_in_one_packet,
                                     submit_that_replaces,
                                     submit_that_was_replaced_meanwhile,
                                     claiming,

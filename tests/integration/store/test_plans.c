@@ -143,7 +143,7 @@ due_tasks(const char *prefix, size_t n)
     begin();
     OK(toc_store_submit(fx.store, list, n, now_ms(), err));
     end(toc_arena_printf(&fx.arena, "submit %zu", n), (int64_t)(256 + 2 * n),
-        (int64_t)(300 + 2 * n), 5);
+        (int64_t)(300 + 2 * n), 6);
     return tasks;
 }
 
