@@ -5,8 +5,11 @@
  * Each shard has a cursor, keygc_ms: no task at a slot below it holds its key
  * any more. The range behind it is taken in steps of about as many rows as may
  * be freed. A row that still needs its key (unfinished, or ended within the
- * window) holds the cursor, not the work: what is freed already is skipped,
- * because only rows that hold their key are taken.
+ * window) holds the cursor. The other keys of its step are freed (those freed
+ * before are skipped, because only rows that hold their key are taken), but no
+ * step beyond it: each call would have to read its way there anew. A straggler
+ * thus lets the keys of its shard pile up until it ends. They are not in the
+ * way: a submit takes an expired key over by itself.
  */
 #include "common/store/mysql/row.h"
 #include "common/store/mysql/sql.h"
