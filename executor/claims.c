@@ -36,11 +36,8 @@ queue_up(struct exec_core *core, struct exec_item *item)
         exec_targets_queue(&core->targets, item, hints < max ? max - hints : 0,
                            toc_clock_mono(core->options.clock).ns);
 
-    if (gone == NULL)
-        return;
-    EXEC_COUNT(core->options.counters, crowded, 1);
-    exec_core_decided(core, gone);
-    exec_item_free(gone);
+    if (gone != NULL)
+        exec_core_crowded_out(core, gone);
 }
 
 /* From the heap; those of full targets go into their queues. */

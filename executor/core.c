@@ -53,6 +53,14 @@ exec_core_decided(struct exec_core *core, struct exec_item *item)
 }
 
 void
+exec_core_crowded_out(struct exec_core *core, struct exec_item *item)
+{
+    EXEC_COUNT(core->options.counters, crowded, 1);
+    exec_core_decided(core, item);
+    exec_item_free(item);
+}
+
+void
 exec_core_drop(struct exec_core *core, struct exec_item *item)
 {
     forget(core, item);
@@ -105,14 +113,17 @@ on_delivery(struct exec_core *core, struct exec_delivery *delivery)
 /* Offsets do not wait for a target. Should we end before its turn comes, the
  * sweep finds the row, because the offset has passed. */
 static void
-keep_overdue(struct exec_core *core, int64_t now_ns)
+decide_overdue(struct exec_core *core, int64_t now_ns)
 {
     struct exec_item *item;
 
     while ((item = exec_targets_overdue(&core->targets, now_ns)) != NULL) {
-        item->kept = true;
-        exec_item_decide(item, &core->offsets);
-        EXEC_COUNT(core->options.counters, kept, 1);
+        if (item->to != NULL) {
+            exec_item_decide(item, &core->offsets);
+            EXEC_COUNT(core->options.counters, kept, 1);
+        } else {
+            exec_core_crowded_out(core, item);
+        }
     }
 }
 
@@ -314,7 +325,7 @@ exec_core_step(struct exec_core *core)
 
     take_events(core);
     wake_ns = work(core, now_ns);
-    keep_overdue(core, now_ns);
+    decide_overdue(core, now_ns);
     wake_ns = sooner(wake_ns, exec_targets_overdue_ns(&core->targets));
     exec_offsets_take_marks(&core->offsets, put_mark, core);
     atomic_store(&core->messages, core->offsets.messages);

@@ -151,6 +151,8 @@ void exec_core_attempt_gone(struct exec_core *core);
 
 /* The hint is decided: all its messages are told. It stays the caller's. */
 void exec_core_decided(struct exec_core *core, struct exec_item *item);
+/* There is no room for it in its target's queue: it is decided and gone. */
+void exec_core_crowded_out(struct exec_core *core, struct exec_item *item);
 /* The hint goes, undecided by whatever messages it still has. */
 void exec_core_drop(struct exec_core *core, struct exec_item *item);
 

@@ -66,7 +66,8 @@ struct exec_item {
     unsigned early;         /* times the database's clock refused it */
     bool alone;             /* a claim with others failed: claim it alone */
     struct exec_target *to; /* while queued or claiming */
-    int64_t queued_ns;      /* since when it is queued */
+    int64_t queued_ns;      /* while queued: since when */
+    int64_t look_ns;        /* while queued: when to decide on it */
     bool slot_held;         /* while claiming: a call slot is kept for it */
 };
 

@@ -11,10 +11,11 @@
 #define SLOW_S 60
 #define CROWDED_NS_MIN (2 * NS_PER_S) /* before that nobody is called slow */
 /* A target's part of the room that is left: k busy targets together fill at
- * most k / (k + 4) of the memory. */
-#define BUSY_SHARE 4
+ * most k / (k + 2) of the memory. */
+#define BUSY_SHARE 2
 #define SLOW_SHARE 8
 #define KEEP_MS 1000
+#define HOLD_MS 5000
 
 void
 exec_targets_init(struct exec_targets *targets, size_t calls_max,
@@ -178,6 +179,8 @@ unqueue(struct exec_targets *targets, struct exec_item *item)
 
     toc_list_remove(&item->link);
     toc_list_remove(&item->overdue);
+    if (item->kept)
+        target->kept--;
     TOC_ASSERT(target->queued > 0 && targets->queued > 0);
     target->queued--;
     targets->queued--;
@@ -199,11 +202,22 @@ least(const struct exec_target *target)
     return NULL;
 }
 
+/* Fires a second; also when none has ended for a while. */
+static uint64_t
+rate(const struct exec_target *target, int64_t now_ns)
+{
+    int64_t passed_ns = now_ns - target->slice_ns;
+
+    if (passed_ns < 2 * NS_PER_S)
+        return target->per_sec;
+    return target->slice_n / (uint64_t)(passed_ns / NS_PER_S);
+}
+
 static bool
 is_slow(const struct exec_target *target, int64_t now_ns)
 {
     return now_ns - target->crowded_ns > CROWDED_NS_MIN &&
-           target->queued / SLOW_S > target->per_sec;
+           target->queued / SLOW_S > rate(target, now_ns);
 }
 
 static bool
@@ -217,6 +231,13 @@ is_too_long(const struct exec_targets *targets,
     if (max > targets->queue_max)
         max = targets->queue_max;
     return target->queued > max && is_slow(target, now_ns);
+}
+
+static void
+look_later(struct exec_targets *targets, struct exec_item *item, int64_t now_ns)
+{
+    item->look_ns = now_ns + KEEP_MS * TOC_NS_PER_MS;
+    toc_list_push(&targets->undecided, &item->overdue);
 }
 
 struct exec_item *
@@ -233,8 +254,10 @@ exec_targets_queue(struct exec_targets *targets, struct exec_item *item,
     toc_list_push(queue_of(target, item), &item->link);
     item->state = EXEC_ITEM_QUEUED;
     item->queued_ns = now_ns;
-    if (!item->kept)
-        toc_list_push(&targets->undecided, &item->overdue);
+    if (item->kept)
+        target->kept++;
+    else
+        look_later(targets, item, now_ns);
     target->queued++;
     targets->queued++;
     if (is_too_long(targets, target, room, now_ns)) {
@@ -244,13 +267,43 @@ exec_targets_queue(struct exec_targets *targets, struct exec_item *item,
     return gone;
 }
 
+static bool
+holds_too_long(const struct exec_item *item, int64_t now_ns)
+{
+    return now_ns - item->queued_ns >= HOLD_MS * TOC_NS_PER_MS;
+}
+
+/* A less urgent one goes, and the item's turn comes right after; or itself. */
+static struct exec_item *
+make_way(struct exec_targets *targets, struct exec_item *item)
+{
+    struct exec_item *gone = least(item->to);
+
+    if (exec_item_priority(gone) > exec_item_priority(item))
+        toc_list_insert_before(targets->undecided.next, &item->overdue);
+    else
+        gone = item;
+    exec_targets_leave(targets, gone);
+    return gone;
+}
+
 struct exec_item *
 exec_targets_overdue(struct exec_targets *targets, int64_t now_ns)
 {
-    if (exec_targets_overdue_ns(targets) > now_ns)
-        return NULL;
-    return toc_container_of(toc_list_pop(&targets->undecided), struct exec_item,
-                            overdue);
+    while (exec_targets_overdue_ns(targets) <= now_ns) {
+        struct exec_item *item = toc_container_of(
+            toc_list_pop(&targets->undecided), struct exec_item, overdue);
+
+        if (item->to->kept < targets->queue_max) {
+            item->kept = true;
+            item->to->kept++;
+            return item;
+        }
+        if (holds_too_long(item, now_ns) || is_slow(item->to, now_ns))
+            return make_way(targets, item);
+        look_later(targets, item, now_ns);
+    }
+    return NULL;
 }
 
 int64_t
@@ -259,8 +312,7 @@ exec_targets_overdue_ns(const struct exec_targets *targets)
     if (toc_list_empty(&targets->undecided))
         return INT64_MAX;
     return toc_container_of(targets->undecided.next, struct exec_item, overdue)
-               ->queued_ns +
-           KEEP_MS * TOC_NS_PER_MS;
+        ->look_ns;
 }
 
 /* The first in line, fresh and late by turns; NULL: none. */

@@ -9,15 +9,18 @@
  * a target gets up to half of them.
  *
  * Hints of a full target wait in queues of their own, most urgent priority
- * first, fresh and late ones by turns. Nobody else may wait for them. So one
- * that has waited for KEEP_MS is due to be decided (exec_targets_overdue): the
- * offsets of its messages pass while it stays in the queue. And queues are
- * bounded: a busy target's by a share of the memory that is left (the same
- * dynamic threshold), a slow one's by queue_max and a smaller share. Beyond,
- * the newest of its least urgent hints is dropped. It counts as decided, and
- * the sweep hints its task again. That costs time, never a call; to give a row
- * back is not needed, it was not claimed. Slow is whose queue would take over
- * SLOW_S to work off.
+ * first, fresh and late ones by turns. Nobody else may wait for them. So up to
+ * queue_max of them are kept: decided after KEEP_MS, which lets the offsets of
+ * their messages pass, while they stay in the queue. What goes beyond depends:
+ *
+ * - A target that is slow (its queue would take over SLOW_S to work off) keeps
+ *   no more than that: the newest of its least urgent hints are dropped. They
+ *   count as decided, and the sweep hints their tasks again. That costs time,
+ *   never a call; to give a row back is not needed, it was not claimed.
+ * - For one that is merely busy they wait undecided, for HOLD_MS at most, which
+ *   makes the schedulers hold its backlog back. To drop them at once would make
+ *   the schedulers send it over and over. A share of the memory that is left
+ *   (the same dynamic threshold) bounds its queue.
  *
  * Ownership: targets exist while a hint or a call refers to them. Threads:
  * core.
@@ -33,6 +36,7 @@ struct exec_target {
     struct toc_link queue[TOC_PRIORITIES][EXEC_AGES];
     enum exec_age turn;
     size_t queued;
+    size_t kept;        /* of them: decided already */
     size_t in_flight;   /* calls under way, and slots kept for claims */
     size_t users;       /* hints and calls that refer to it */
     int64_t crowded_ns; /* since when something is queued */
@@ -49,7 +53,7 @@ struct exec_target {
 struct exec_targets {
     struct toc_hmap known;
     struct toc_link crowded;
-    struct toc_link undecided; /* queued hints, the longest there first */
+    struct toc_link undecided; /* queued hints, by look_ns */
     size_t calls_max, target_max, queue_max;
     size_t in_flight;
     size_t queued;
@@ -76,11 +80,12 @@ struct exec_item *exec_targets_queue(struct exec_targets *targets,
  * turns. NULL: none. */
 struct exec_item *exec_targets_pop(struct exec_targets *targets,
                                    enum toc_priority priority, int64_t now_ms);
-/* A queued, undecided hint that has waited for long; it stays in its queue, and
- * is told once. NULL: none. */
+/* A queued hint that has waited for long and is to be decided. Either it is
+ * kept from now on, or (to is NULL) it has left its queue and is to be
+ * dropped. NULL: none. */
 struct exec_item *exec_targets_overdue(struct exec_targets *targets,
                                        int64_t now_ns);
-/* When the next one is overdue; INT64_MAX: none waits. */
+/* When to ask for the next; INT64_MAX: none waits. */
 int64_t exec_targets_overdue_ns(const struct exec_targets *targets);
 /* The hint leaves its queue, or gives its slot back, and its target. */
 void exec_targets_leave(struct exec_targets *targets, struct exec_item *item);
