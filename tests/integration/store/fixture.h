@@ -269,6 +269,14 @@ stored_task(const char *biz_id, int64_t due_ms)
     return task;
 }
 
+/* Sets the marks so that slots from ms on are in front of them. */
+static inline void
+set_low(int64_t ms)
+{
+    raw("UPDATE shard_owner SET low_ms=%lld,keygc_ms=%lld", (long long)ms,
+        (long long)ms);
+}
+
 static inline struct toc_find
 find_id(struct toc_task_id id)
 {
