@@ -25,7 +25,7 @@ const struct toc_setting sched_setting_table[] = {
             "Threads for everything but Submit; each may hold a connection"),
     INT_ROW(rpc_threads, "2", 1, 64, "threads", "Threads that take gRPC calls"),
     INT_ROW(retention_days, "30", 1, 3650, "days",
-            "How long ended tasks are kept; then their day is dropped"),
+            "How long ended tasks and dead letters are kept"),
     INT_ROW(key_window_hours, "24", 0, 8760, "hours",
             "How long an ended task holds its key (idempotency window)"),
     INT_ROW(payload_max, "65536", 0, TOC_PAYLOAD_MAX, "bytes",
