@@ -57,25 +57,9 @@ END_TEST
 START_TEST(what_is_not_base64_is_refused)
 {
     const char *const bad[] = {
-        "A",
-        "AB",
-        "ABC",
-        "ABCDE",
-        "====",
-        "A===",
-        "=AAA",
-        "AA=A",
-        "Zg=a",
-        "Zh==",
-        "Zm9=",
-        "Zm 9",
-        "Zm9v\n",
-        "Zg==Zg==",
-        "Zm9-",
-        "Zm9_",
-        "Zm8==",
-        "Zm9vZg=",
-        "aa\xc3\xa4",
+        "A",    "AB",   "ABC",   "ABCDE",   "====",       "A===",   "=AAA",
+        "AA=A", "Zg=a", "Zh==",  "Zm9=",    "Zm 9",       "Zm9v\n", "Zg==Zg==",
+        "Zm9-", "Zm9_", "Zm8==", "Zm9vZg=", "aa\xc3\xa4",
     };
     char out[64];
     size_t len = 77;
