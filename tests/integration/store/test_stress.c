@@ -329,17 +329,30 @@ mark_loop(void *arg)
     mysql_close(mysql);
 }
 
+static enum toc_status
+make_next(int64_t now, struct toc_error *error)
+{
+    return toc_store_make_days(fx.store, now, error);
+}
+
+static enum toc_status
+drop_old(int64_t now, struct toc_error *error)
+{
+    size_t dropped = 0;
+
+    return toc_store_drop_days(fx.store, now, 60000, &dropped, error);
+}
+
 /* As housekeeping does it: a table too busy to be changed is tried again. */
 static void
-drop_yesterday(void)
+until_done(enum toc_status (*change)(int64_t, struct toc_error *), int64_t now)
 {
     struct toc_error error = {0};
     enum toc_status st = TOC_UNAVAILABLE;
-    size_t dropped = 0;
 
     for (int i = 0; i < 20 && st == TOC_UNAVAILABLE; i++)
-        st = toc_store_drop_days(fx.store, now_ms(), 60000, &dropped, &error);
-    ck_assert_msg(st == TOC_OK, "drop_days: %s", error.msg);
+        st = change(now, &error);
+    ck_assert_msg(st == TOC_OK, "%s", error.msg);
 }
 
 /* Tables are changed in the middle of it: nobody sees an error, and it is
@@ -350,10 +363,10 @@ change_days(void)
     int64_t today = now_ms() - now_ms() % DAY;
 
     for (int i = 1; i <= 3; i++)
-        OK(toc_store_make_days(fx.store, now_ms() + i * DAY, err));
+        until_done(make_next, now_ms() + i * DAY);
     raw("UPDATE shard_owner SET keygc_ms=GREATEST(keygc_ms,%lld)",
         (long long)today);
-    drop_yesterday();
+    until_done(drop_old, now_ms());
     ck_assert_int_eq(
         raw("SELECT COUNT(*) FROM information_schema.partitions WHERE "
             "table_schema=DATABASE() AND table_name='task_info' AND "
