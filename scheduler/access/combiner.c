@@ -13,6 +13,7 @@
     50 /* before the second try; four times as long each further \
         */
 #define IDLE_MS 1000
+#define GATHER_NS_MAX (2 * TOC_NS_PER_MS)
 
 void
 sched_combiner_init(struct sched_combiner *combiner,
@@ -50,25 +51,27 @@ sched_combiner_push(struct sched_combiner *combiner,
                     struct sched_submit_item **items, size_t n)
 {
     size_t bytes = 0;
-    bool fits, first;
+    bool fits, ring = false;
 
     for (size_t i = 0; i < n; i++) {
         items[i]->bytes = bytes_of(&items[i]->task);
         bytes += items[i]->bytes;
     }
     pthread_mutex_lock(&combiner->lock);
-    first = combiner->queued == 0;
     fits = !combiner->closed &&
            combiner->queued + n <= combiner->opt.queue_rows_max &&
            combiner->queued_bytes + bytes <= combiner->opt.queue_bytes_max;
     if (fits) {
         for (size_t i = 0; i < n; i++)
             toc_list_push(&combiner->queue, &items[i]->link);
+        ring =
+            combiner->queued == 0 || (combiner->queued < combiner->wanted &&
+                                      combiner->queued + n >= combiner->wanted);
         combiner->queued += n;
         combiner->queued_bytes += bytes;
     }
     pthread_mutex_unlock(&combiner->lock);
-    if (fits && first)
+    if (ring)
         toc_bell_ring(&combiner->bell);
     return fits;
 }
@@ -149,24 +152,57 @@ drop_gone(struct sched_combiner *combiner)
 /* ---- storing
  * -------------------------------------------------------------------- */
 
+/* So many are expected for the next one: those just answered and those that
+ * came meanwhile. */
 static void
-end_batch(struct sched_combiner *combiner)
+end_batch(struct sched_combiner *combiner, int64_t began_ns)
 {
+    int64_t now_ns = toc_clock_mono(combiner->opt.clk).ns;
+    int64_t gather_ns = (now_ns - began_ns) / 4;
+
+    if (gather_ns > GATHER_NS_MAX)
+        gather_ns = GATHER_NS_MAX;
+    combiner->gather_until_ns = now_ns + gather_ns;
     pthread_mutex_lock(&combiner->lock);
     combiner->n = 0;
     pthread_mutex_unlock(&combiner->lock);
 }
 
 static void
-finish_part(struct sched_combiner *combiner, size_t n, enum toc_status st,
-            const struct toc_error *err)
+expect_again(struct sched_combiner *combiner)
 {
+    pthread_mutex_lock(&combiner->lock);
+    combiner->wanted = combiner->queued + combiner->n;
+    if (combiner->wanted > SCHED_COMBINE_MAX)
+        combiner->wanted = SCHED_COMBINE_MAX;
+    pthread_mutex_unlock(&combiner->lock);
+}
+
+static bool
+gathering(struct sched_combiner *combiner, int64_t now_ns)
+{
+    bool more;
+
+    if (now_ns >= combiner->gather_until_ns)
+        return false;
+    pthread_mutex_lock(&combiner->lock);
+    more = combiner->queued < combiner->wanted && !combiner->closed;
+    pthread_mutex_unlock(&combiner->lock);
+    return more;
+}
+
+static void
+finish_part(struct sched_combiner *combiner, size_t n, int64_t began_ns,
+            enum toc_status st, const struct toc_error *err)
+{
+    if (combiner->at == 0)
+        expect_again(combiner);
     for (size_t i = 0; i < n; i++)
         finish(combiner->batch[combiner->at + i], st, err);
     combiner->at += n;
     combiner->tries = 0;
     if (combiner->at == combiner->n)
-        end_batch(combiner);
+        end_batch(combiner, began_ns);
 }
 
 static void
@@ -198,7 +234,7 @@ store_part(struct sched_combiner *combiner)
     if (st == TOC_OK) {
         say(combiner, st, &err);
         atomic_fetch_add(&combiner->rows, n);
-        finish_part(combiner, n, TOC_OK, NULL);
+        finish_part(combiner, n, now.ns, TOC_OK, NULL);
     } else if (toc_status_retryable(st)) {
         say(combiner, st, &err);
         if (++combiner->tries < TRIES_MAX) {
@@ -206,13 +242,13 @@ store_part(struct sched_combiner *combiner)
             combiner->retry_at_ns = toc_mono_add_ms(now, wait_ms).ns;
             return combiner->retry_at_ns;
         }
-        finish_part(combiner, n, TOC_UNAVAILABLE, &err);
+        finish_part(combiner, n, now.ns, TOC_UNAVAILABLE, &err);
     } else if (n > 1) {
         combiner->one_by_one = true;
     } else {
         TOC_LOG(ERROR, "submit.refused", F_MSG("the store refuses a submit"),
                 F_ERR(&err));
-        finish_part(combiner, 1, st, &err);
+        finish_part(combiner, 1, now.ns, st, &err);
     }
     return now.ns;
 }
@@ -223,6 +259,8 @@ sched_combiner_step(struct sched_combiner *combiner)
     int64_t now_ns = toc_clock_mono(combiner->opt.clk).ns;
 
     if (combiner->n == 0) {
+        if (gathering(combiner, now_ns))
+            return combiner->gather_until_ns;
         take_batch(combiner);
         drop_gone(combiner);
         if (combiner->n == 0)

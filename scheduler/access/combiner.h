@@ -2,6 +2,12 @@
  * Many submits, one transaction: while one commits, those that come meanwhile
  * queue and go together in the next. Nobody waits when nothing is under way.
  *
+ * Callers that got their answer come back with their next submit a moment
+ * later. Taking only those that came meanwhile would split a crowd in two
+ * halves that take turns, each paying a whole commit; so the next transaction
+ * gathers until as many are there as were before, at most for a quarter of the
+ * time that the last one took.
+ *
  * When the store's answer is not known, the same tasks are stored again under
  * the same ids, a few times, so that a commit that took effect is recognised;
  * then the submits fail as UNAVAILABLE. When a transaction is refused for good,
@@ -59,11 +65,13 @@ struct sched_combiner {
     pthread_mutex_t lock; /* guards what follows */
     struct toc_link queue;
     size_t queued, queued_bytes;
+    size_t wanted; /* gathering: so many ring the bell */
     bool closed;
     /* The combiner's thread only. */
     struct sched_submit_item *batch[SCHED_COMBINE_MAX];
     size_t n, at; /* those before at are done (one by one) */
     bool one_by_one;
+    int64_t gather_until_ns;
     unsigned tries;
     int64_t retry_at_ns;
     bool failing;

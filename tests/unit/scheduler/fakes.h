@@ -36,6 +36,8 @@ struct fake_store {
     size_t keys[TOC_SHARDS]; /* that may be freed */
     unsigned fail;           /* the next so many operations fail, as fail_as */
     enum toc_status fail_as;
+    struct toc_clock_sim *takes_of; /* a submit moves this clock ... */
+    int64_t takes_ns;               /* ... by so much */
     bool applied;          /* a failing submit takes effect all the same */
     struct toc_str poison; /* a submit with this biz_id is refused for good */
     /* What was seen. */
@@ -325,6 +327,8 @@ fake_submit(void *self, struct toc_submit **items, size_t n, int64_t now_ms,
 
     (void)now_ms;
     store->submits++;
+    if (store->takes_of != NULL)
+        toc_clock_sim_advance_ns(store->takes_of, store->takes_ns);
     if (n > store->submit_rows_max)
         store->submit_rows_max = n;
     for (size_t i = 0; i < n && store->poison.len > 0; i++)

@@ -224,8 +224,43 @@ START_TEST(the_queue_is_bounded)
 }
 END_TEST
 
+/* A crowd that comes back stays one crowd: the next transaction waits a moment
+ * for those that were just answered, but not for ever, and a lone caller never
+ * waits. */
+START_TEST(gathers_those_that_come_back)
+{
+    int64_t wake;
+
+    set_up(0);
+    store->takes_of = &sim;
+    store->takes_ns = 4 * TOC_NS_PER_MS;
+    ck_assert(sched_combiner_push(&combiner, refs, 10));
+    sched_combiner_step(&combiner);
+    ck_assert_uint_eq(done, 10);
+    ck_assert(sched_combiner_push(&combiner, refs + 10, 4));
+    wake = sched_combiner_step(&combiner);
+    ck_assert_uint_eq(done, 10); /* six more may come, for a quarter of 4 ms */
+    ck_assert_int_eq(wake, toc_clock_mono(&sim.clock).ns + TOC_NS_PER_MS);
+    ck_assert(sched_combiner_push(&combiner, refs + 14, 6));
+    sched_combiner_step(&combiner);
+    ck_assert_uint_eq(done, 20); /* all are back: at once */
+    ck_assert_uint_eq(store->submits, 2);
+
+    ck_assert(sched_combiner_push(&combiner, refs + 20, 1));
+    sched_combiner_step(&combiner);
+    toc_clock_sim_advance_ns(&sim, TOC_NS_PER_MS);
+    sched_combiner_step(&combiner);
+    ck_assert_uint_eq(done, 21); /* nobody else came */
+    ck_assert(sched_combiner_push(&combiner, refs + 21, 1));
+    sched_combiner_step(&combiner);
+    ck_assert_uint_eq(done, 22); /* a lone caller */
+    tear_down();
+}
+END_TEST
+
 TOC_CHECK_MAIN("combiner", go_together, one_alone_does_not_wait,
                fifty_of_one_key, bytes_are_bounded_too,
                a_lost_commit_is_recognised,
                a_store_that_is_away_ends_as_unavailable, a_bad_one_fails_alone,
-               nothing_is_written_for_who_has_gone, the_queue_is_bounded)
+               nothing_is_written_for_who_has_gone, the_queue_is_bounded,
+               gathers_those_that_come_back)
