@@ -24,6 +24,7 @@
 #include "executor/inbox.h"
 #include "executor/marks.h"
 #include "executor/offsets.h"
+#include "executor/pace.h"
 #include "executor/targets.h"
 #include "executor/waiting.h"
 
@@ -120,6 +121,8 @@ struct exec_core {
     struct exec_aside aside;
     struct exec_marks marks; /* the lanes take them */
     uint32_t sequence;       /* of claim tokens */
+    struct exec_pace pace;   /* of claims */
+    int64_t gather_ns;       /* the next claim gathers until then */
 
     /* Any thread reads. */
     _Atomic size_t hints;           /* the lanes add, the core takes away */

@@ -5,9 +5,8 @@
 #include "common/base/status.h"
 
 #define GATHER_MS_MAX 100
-#define GATHER_N 64
+#define GATHER_N 128
 #define GATHER_FROM_PER_SEC 200 /* below: each at once */
-#define RATE_MS 250
 #define STEP_MS_MAX 1000
 #define BACKOFF_MS_MIN 50
 #define BACKOFF_MS_MAX 1000
@@ -22,7 +21,10 @@
 void
 exec_results_init(struct exec_results *results)
 {
-    *results = (struct exec_results){0};
+    *results =
+        (struct exec_results){.pace = {.from_per_sec = GATHER_FROM_PER_SEC,
+                                       .batch_n = GATHER_N,
+                                       .ms_max = GATHER_MS_MAX}};
     exec_inbox_init(&results->inbox);
     toc_list_init(&results->waiting);
 }
@@ -43,20 +45,6 @@ gone(struct exec_results *results, struct exec_attempt *attempt)
 /* ---- arrival --------------------------------------------------------- */
 
 static void
-measure(struct exec_results *results, size_t n, int64_t now_ns)
-{
-    int64_t passed_ns = now_ns - results->slice_ns;
-
-    results->slice_n += n;
-    if (passed_ns < RATE_MS * TOC_NS_PER_MS)
-        return;
-    results->per_sec =
-        results->slice_n * 1000 / (uint64_t)(passed_ns / TOC_NS_PER_MS);
-    results->slice_ns = now_ns;
-    results->slice_n = 0;
-}
-
-static void
 take(struct exec_results *results, int64_t now_ns)
 {
     struct toc_link posted, *link;
@@ -74,19 +62,13 @@ take(struct exec_results *results, int64_t now_ns)
         results->n_waiting++;
         n++;
     }
-    measure(results, n, now_ns);
+    exec_pace_note(&results->pace, n, now_ns);
 }
 
 static int64_t
 gather_until(const struct exec_results *results)
 {
-    int64_t ms = 0;
-
-    if (results->per_sec >= GATHER_FROM_PER_SEC)
-        ms = (int64_t)(GATHER_N * UINT64_C(1000) / results->per_sec);
-    if (ms > GATHER_MS_MAX)
-        ms = GATHER_MS_MAX;
-    return results->oldest_ns + ms * TOC_NS_PER_MS;
+    return results->oldest_ns + exec_pace_gather_ns(&results->pace);
 }
 
 /* While results gather they are left in the inbox, whose bell then rings once,
@@ -404,7 +386,7 @@ exec_results_done(struct exec_results *results)
     size_t left;
     struct toc_link *link;
 
-    take(results, results->slice_ns);
+    take(results, results->pace.slice_ns);
     left = results->n + results->n_waiting;
     if (left > 0)
         TOC_LOG(ERROR, "result.unwritten",

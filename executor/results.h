@@ -18,6 +18,7 @@
 #define TOC_EXECUTOR_RESULTS_H
 
 #include "executor/core.h"
+#include "executor/pace.h"
 
 #define EXEC_RESULTS_MAX 256   /* of one transaction */
 #define EXEC_RENEWALS_MAX 2048 /* before one transaction */
@@ -45,9 +46,7 @@ struct exec_results {
     int64_t first_end_ms; /* no lock of these ends before */
     int64_t oldest_ns;    /* when the first of them came */
     /* Rate of arrival, measured over slices of RATE_MS. */
-    int64_t slice_ns;
-    uint64_t slice_n;
-    uint64_t per_sec;
+    struct exec_pace pace;
 
     struct exec_attempt *batch[EXEC_RESULTS_MAX];
     size_t n;
