@@ -14,6 +14,8 @@
  */
 #include "common/store/mysql/store_mysql_internal.h"
 
+#include "common/store/mysql/sql.h"
+
 #include "common/store/mysql/row.h"
 
 #include <string.h>
@@ -27,7 +29,8 @@
 #define LOCK_WAIT_S 5
 #define DEAD_AT_ONCE 1000
 #define DEAD_STEPS_MAX 10
-#define LOG_ROWS_MAX 1000 /* of one slice's parked log, a call */
+#define LOG_ROWS_MAX 1000 /* of the parked log, a statement */
+#define LOG_STEPS_MAX 20  /* a call */
 
 /* task_info last: while it has the day, the day counts as there. */
 static const char *const tables[] = {"task_log", "key_history", "task_info"};
@@ -464,21 +467,29 @@ drop_days_locked(struct toc_my_conn *conn, int64_t kept_from_ms,
 /* ---- what lies in no day
  * ------------------------------------------------------- */
 
-/* Log rows lie where the task was, those of parked ones in p_parked. By slice:
- * nothing but the key leads to them. */
+/* Log rows lie where the task was, those of parked ones in p_parked. All slices
+ * are named: nothing but the key leads to them. */
 static enum toc_status
 prune_parked_log(struct toc_my_conn *conn, struct toc_error *reterr)
 {
+    uint16_t slices[TOC_SHARDS * TOC_PRIORITIES];
+    size_t n = sizeof slices / sizeof *slices;
     enum toc_status st = TOC_OK;
+    uint64_t deleted = LOG_ROWS_MAX;
 
-    for (unsigned i = 0; st == TOC_OK && i < TOC_SHARDS * TOC_PRIORITIES; i++) {
-        uint16_t slice = toc_slice_of((uint16_t)(i / TOC_PRIORITIES),
-                                      (enum toc_priority)(i % TOC_PRIORITIES));
-        toc_buf_printf(toc_my_begin(conn),
-                       "DELETE FROM task_log WHERE slice=%u AND slot_ms<0 AND "
-                       "at_ms<@kept LIMIT %d",
-                       slice, LOG_ROWS_MAX);
+    for (size_t i = 0; i < n; i++)
+        slices[i] = toc_slice_of((uint16_t)(i / TOC_PRIORITIES),
+                                 (enum toc_priority)(i % TOC_PRIORITIES));
+    for (int i = 0; i < LOG_STEPS_MAX && deleted == LOG_ROWS_MAX; i++) {
+        toc_buf_text(toc_my_begin(conn),
+                     "DELETE FROM task_log WHERE slice IN (");
+        toc_sql_slices(&conn->sql, slices, n);
+        toc_buf_printf(&conn->sql, ") AND slot_ms<0 AND at_ms<@kept LIMIT %d",
+                       LOG_ROWS_MAX);
         st = toc_my_run(conn, reterr);
+        if (st != TOC_OK)
+            return st;
+        deleted = conn->replies[0].affected;
     }
     return st;
 }
