@@ -100,68 +100,27 @@ add_attempt(struct builder *b, const struct toc_log_entry *entry)
 }
 
 static bool
-is_logged(const struct admin_story *story, size_t n, uint32_t fire,
-          int64_t claimed_ms)
+is_logged(const struct admin_story *story, uint32_t fire, int64_t claimed_ms)
 {
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < story->n; i++)
         if (is_attempt(&story->log[i]) && story->log[i].fire == fire &&
             story->log[i].claimed_ms == claimed_ms)
             return true;
     return false;
 }
 
-/* A redrive's log row also tells the attempt that the task died of, but for
- * its number and its end: it follows those logged since the redrive before. */
 static void
-add_deadly(struct builder *b, const struct admin_story *story, size_t at)
+add_logged(struct builder *b, const struct toc_log_entry *entry)
 {
-    const struct toc_log_entry *entry = &story->log[at];
-    uint32_t number = 1;
-
-    if (entry->claimed_ms == 0 ||
-        is_logged(story, at, entry->fire, entry->claimed_ms))
-        return;
-    for (size_t i = at; i > 0; i--) {
-        const struct toc_log_entry *before = &story->log[i - 1];
-        if (before->kind == TOC_LOG_KIND_REDRIVE || before->fire != entry->fire)
-            break;
-        if (is_attempt(before)) {
-            number = before->attempt + 1u;
-            break;
-        }
-    }
-    add(b, entry->claimed_ms, "attempt", entry->fire)->attempt =
-        logged_attempt(b, entry);
-    b->entries[b->n - 1].message->attempt->number = number;
-}
-
-static void
-add_logged(struct builder *b, const struct admin_story *story, size_t at)
-{
-    const struct toc_log_entry *entry = &story->log[at];
     Toc__V1__TimelineEntry *message;
 
     if (is_attempt(entry)) {
         add_attempt(b, entry);
         return;
     }
-    if (entry->kind == TOC_LOG_KIND_REDRIVE)
-        add_deadly(b, story, at);
     message = add(b, entry->at_ms, kind_text(entry->kind), entry->fire);
     message->who = toc_api_text(b->arena, entry->who);
     message->detail = toc_api_text(b->arena, entry->detail);
-}
-
-/* Told by a redrive already, as the attempt that it died of? */
-static bool
-is_redriven(const struct admin_story *story)
-{
-    for (size_t i = 0; i < story->n; i++)
-        if (story->log[i].kind == TOC_LOG_KIND_REDRIVE &&
-            story->log[i].fire == story->task->fire &&
-            story->log[i].claimed_ms == story->task->claimed_ms)
-            return true;
-    return false;
 }
 
 static void
@@ -172,8 +131,8 @@ add_latest(struct builder *b, const struct admin_story *story)
         task->state != TOC_STATE_EXECUTING && task->ended_ms < task->claimed_ms;
     Toc__V1__Attempt *attempt = toc_api_last_attempt(b->arena, task, b->names);
 
-    if (attempt == NULL || given_back || is_redriven(story) ||
-        is_logged(story, story->n, task->fire, task->claimed_ms))
+    if (attempt == NULL || given_back ||
+        is_logged(story, task->fire, task->claimed_ms))
         return;
     add(b, task->claimed_ms, "attempt", task->fire)->attempt = attempt;
 }
@@ -236,7 +195,7 @@ admin_timeline_fill(struct toc_arena *arena, const struct admin_story *story,
     b.entries = toc_arena_calloc(arena, 2 * story->n + 2, sizeof *b.entries);
     add(&b, story->task->created_ms, "created", 1);
     for (size_t i = 0; i < story->n; i++)
-        add_logged(&b, story, i);
+        add_logged(&b, &story->log[i]);
     add_latest(&b, story);
     /* "created" stays first even if another node's clock was behind. */
     qsort(b.entries + 1, b.n - 1, sizeof *b.entries, cmp_entry);

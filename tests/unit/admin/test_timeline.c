@@ -161,13 +161,14 @@ END_TEST
 START_TEST(redriven)
 {
     struct toc_log_entry log[] = {attempt(5000, 1, TOC_RESULT_FAILED),
+                                  attempt(6000, 2, TOC_RESULT_REJECTED),
                                   command(TOC_LOG_KIND_REDRIVE, 9000)};
     struct toc_task task = row(TOC_STATE_RETRY, 6000, 6005);
 
-    /* The redrive's row tells the attempt that it died of. */
-    log[1].claimed_ms = 6000;
-    log[1].called_ms = 6001;
-    log[1].result = TOC_RESULT_REJECTED;
+    /* A redrive logs the attempt that the task died of; the row still has it
+     * until the next. */
+    log[2].claimed_ms = 6000;
+    log[2].result = TOC_RESULT_REJECTED;
     task.result = TOC_RESULT_REJECTED;
     TELLS(task, log, "created, attempt 1 FAILED, attempt 2 REJECTED, redrive");
     task.state = TOC_STATE_SUCCESS;
