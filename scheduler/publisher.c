@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#define GATHER_MS 50         /* sent together with what is due first */
+#define GATHER_MS 100        /* sent together with what is due first */
 #define DUE_AT_ONCE 1024     /* entries taken from memory per lock */
 #define MESSAGES_MAX 64      /* under way per lane */
 #define MESSAGE_BYTES 512000 /* brokers take a little over 1 MB */

@@ -160,6 +160,9 @@ kafka_prepare()
     }
 }
 
+# A small broker that lives for a while: the second compiler and a parallel
+# collector would take a third of a core for its first minutes, and from the
+# processes beside it.
 kafka_start()
 {
     kafka_fetch
@@ -167,7 +170,8 @@ kafka_start()
     port_ensure KAFKA_CONTROLLER kafka
     kafka_prepare
     proc_start kafka "$TOC_HOME/kafka" env LC_ALL=C.UTF-8 "$(kafka_java)" \
-        -Xmx512m -XX:+ExitOnOutOfMemoryError -Djava.awt.headless=true \
+        -Xmx512m -XX:TieredStopAtLevel=1 -XX:+UseSerialGC \
+        -XX:+ExitOnOutOfMemoryError -Djava.awt.headless=true \
         -Dorg.slf4j.simpleLogger.showDateTime=true \
         -Dorg.slf4j.simpleLogger.dateTimeFormat="yyyy-MM-dd'T'HH:mm:ss.SSSZ" \
         -Dorg.slf4j.simpleLogger.showThreadName=false \
