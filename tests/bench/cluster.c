@@ -336,6 +336,12 @@ cluster_close(struct cluster *cluster)
     /* The struct itself stays: the signal thread may look at it. */
 }
 
+const char *
+cluster_home(const struct cluster *cluster)
+{
+    return cluster->home;
+}
+
 bool
 cluster_fresh(const struct cluster *cluster)
 {

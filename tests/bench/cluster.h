@@ -34,6 +34,8 @@ TOC_MUST_CHECK enum toc_status cluster_open(
     struct toc_error *reterr);
 /* Was it started for this run? */
 bool cluster_fresh(const struct cluster *cluster);
+/* The folder that holds it. */
+const char *cluster_home(const struct cluster *cluster);
 /* Removes an own one. */
 void cluster_close(struct cluster *cluster);
 

@@ -2,6 +2,7 @@
 #include "tests/bench/bench.h"
 
 #include "common/model/key.h"
+#include "tests/bench/disk.h"
 
 #include <string.h>
 
@@ -38,6 +39,7 @@ submit_once(struct bench *bench, struct ledger *ledger, size_t callers,
     static size_t next; /* so that keys are never used again */
     struct load_plan plan = bench_plan(bench, ledger);
     struct load_result result;
+    struct disk_probe disk;
     struct cost before, after;
     enum toc_status st;
     char key[64];
@@ -56,12 +58,14 @@ submit_once(struct bench *bench, struct ledger *ledger, size_t callers,
     else
         report_section(bench->report, key, "Submit, %zu caller%s", callers,
                        callers == 1 ? "" : "s");
+    disk_begin(&disk, cluster_home(bench->cluster));
     cluster_cost(bench->cluster, &before);
     load_run(&plan, &result);
     cluster_cost(bench->cluster, &after);
     next += result.sent + callers * (batch + 1);
     st = bench_report_load(bench, &result, reterr);
     report_percentiles(bench->report, "call_", "call", &result.latency);
+    disk_end(&disk, bench->report);
     cluster_report_cost(bench->report, &before, &after, result.acked);
     samples_done(&result.latency);
     return st;
@@ -195,6 +199,7 @@ lateness_ahead(struct bench *bench, struct ledger *ledger,
                struct toc_error *reterr)
 {
     struct killing killing = {.what = bench->options.kill};
+    struct disk_probe disk;
     struct cost before, after;
     enum toc_status st = submit_ahead(bench, ledger, schedule, reterr);
 
@@ -202,20 +207,20 @@ lateness_ahead(struct bench *bench, struct ledger *ledger,
         st = bench_shard_owners(bench, schedule->owners, &killing, reterr);
     if (st != TOC_OK)
         return st;
+    disk_begin(&disk, cluster_home(bench->cluster));
     cluster_cost(bench->cluster, &before);
     st = let_fire(bench, ledger, schedule, seconds, &killing, reterr);
     cluster_cost(bench->cluster, &after);
-    if (st != TOC_OK)
-        return st;
     report_section(bench->report, "lateness",
                    "lateness: %lld/s for %lld s, %s target",
                    (long long)schedule->rate, (long long)seconds,
                    bench->options.batch > 1 ? "batch" : "unary");
     bench_report_arrivals(bench, ledger, 0, ledger->n);
+    disk_end(&disk, bench->report);
     cluster_report_cost(bench->report, &before, &after, ledger->n);
     if (killing.n > 0)
         bench_report_kill(bench, ledger, &killing);
-    return TOC_OK;
+    return st;
 }
 
 /* Unary Submit at the rate, each due in 50 ms, to a scheduler that does not
@@ -228,6 +233,7 @@ lateness_live(struct bench *bench, struct ledger *ledger,
     struct load_plan plan = bench_plan(bench, ledger);
     struct killing killing = {0};
     struct load_result result;
+    struct disk_probe disk;
     struct cost before, after;
     enum toc_status st =
         bench_shard_owners(bench, schedule->owners, &killing, reterr);
@@ -240,6 +246,7 @@ lateness_live(struct bench *bench, struct ledger *ledger,
     plan.due = due_soon;
     plan.address = another_scheduler;
     plan.arg = schedule;
+    disk_begin(&disk, cluster_home(bench->cluster));
     cluster_cost(bench->cluster, &before);
     load_run(&plan, &result);
     bench_wait_arrivals(ledger, bench_now_ms(), QUIET_MS);
@@ -252,6 +259,7 @@ lateness_live(struct bench *bench, struct ledger *ledger,
     report_percentiles(bench->report, "submit_", "submit call",
                        &result.latency);
     bench_report_arrivals(bench, ledger, 0, ledger->n);
+    disk_end(&disk, bench->report);
     cluster_report_cost(bench->report, &before, &after, ledger->n);
     samples_done(&result.latency);
     return st;
@@ -434,6 +442,7 @@ life(struct bench *bench, struct ledger *ledger, int64_t rate, int64_t delay_ms,
 {
     struct load_plan plan = bench_plan(bench, ledger);
     struct load_result result;
+    struct disk_probe disk;
     struct cost before, after;
     enum toc_status st;
 
@@ -445,6 +454,7 @@ life(struct bench *bench, struct ledger *ledger, int64_t rate, int64_t delay_ms,
     plan.end = ledger->n;
     plan.due = due_after_delay;
     plan.arg = &delay_ms;
+    disk_begin(&disk, cluster_home(bench->cluster));
     cluster_cost(bench->cluster, &before);
     load_run(&plan, &result);
     bench_wait_arrivals(ledger, bench_now_ms() + delay_ms, QUIET_MS);
@@ -458,6 +468,7 @@ life(struct bench *bench, struct ledger *ledger, int64_t rate, int64_t delay_ms,
     report_percentiles(bench->report, "submit_", "submit call",
                        &result.latency);
     bench_report_arrivals(bench, ledger, 0, ledger->n);
+    disk_end(&disk, bench->report);
     cluster_report_cost(bench->report, &before, &after, ledger->n);
     samples_done(&result.latency);
     return st;
