@@ -6,6 +6,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+static const struct toc_allocator system_allocator = {
+    .alloc = malloc, .realloc = realloc, .free = free};
+static const struct toc_allocator *source = &system_allocator;
+
+void
+toc_alloc_use(const struct toc_allocator *allocator)
+{
+    source = allocator;
+}
+
 static void *
 checked(void *ptr)
 {
@@ -23,19 +33,24 @@ not_zero(size_t size)
 void *
 toc_alloc(size_t size)
 {
-    return checked(malloc(not_zero(size)));
+    return checked(source->alloc(not_zero(size)));
 }
 
 void *
 toc_calloc(size_t n, size_t size)
 {
-    return checked(calloc(not_zero(n), not_zero(size)));
+    size_t bytes;
+
+    TOC_ASSERT(!__builtin_mul_overflow(n, size, &bytes));
+    if (source == &system_allocator)
+        return checked(calloc(1, not_zero(bytes)));
+    return memset(checked(source->alloc(not_zero(bytes))), 0, bytes);
 }
 
 void *
 toc_realloc(void *ptr, size_t size)
 {
-    return checked(realloc(ptr, not_zero(size)));
+    return checked(source->realloc(ptr, not_zero(size)));
 }
 
 char *
@@ -60,5 +75,5 @@ toc_strndup(const char *text, size_t len)
 void
 toc_free(void *ptr)
 {
-    free(ptr);
+    source->free(ptr);
 }

@@ -233,6 +233,16 @@ write_line(const char *text, size_t len)
     errno = saved;
 }
 
+static toc_log_sink_fn *log_sink; /* NULL: stderr */
+static void *log_sink_arg;
+
+void
+toc_log_use(toc_log_sink_fn *sink, void *arg)
+{
+    log_sink = sink;
+    log_sink_arg = arg;
+}
+
 void
 toc_log_write(enum toc_log_level level, const char *event,
               const struct toc_field *fields, size_t n)
@@ -240,6 +250,10 @@ toc_log_write(enum toc_log_level level, const char *event,
     struct line line;
     bool fits;
 
+    if (log_sink != NULL) {
+        log_sink(log_sink_arg, level, event, fields, n);
+        return;
+    }
     line.len = 0;
     line.max = sizeof line.text - (sizeof LINE_CUT - 1);
     fits = add_head(&line, level, event) && add_fields(&line, fields, n);

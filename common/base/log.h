@@ -64,6 +64,13 @@ void toc_log_init(const char *role, const char *node, enum toc_log_level level);
 bool toc_log_on(enum toc_log_level level);
 void toc_log_write(enum toc_log_level level, const char *event,
                    const struct toc_field *fields, size_t n);
+/* Takes events instead of stderr: what a simulated process says belongs into
+ * the simulation's trace. Only while there is one thread; NULL: stderr again.
+ */
+typedef void toc_log_sink_fn(void *arg, enum toc_log_level level,
+                             const char *event, const struct toc_field *fields,
+                             size_t n);
+void toc_log_use(toc_log_sink_fn *sink, void *arg);
 /* "debug", "info", "warn", "error"; false for another text. */
 bool toc_log_level_parse(struct toc_str s, enum toc_log_level *ret_level);
 

@@ -58,11 +58,36 @@ fill(void)
     pool.left = sizeof pool.bytes;
 }
 
+static struct toc_rng *seeded; /* NULL: the kernel */
+
+void
+toc_rng_use(struct toc_rng *rng)
+{
+    seeded = rng;
+}
+
+static void
+ask_seeded(unsigned char *out, size_t len)
+{
+    while (len > 0) {
+        uint64_t value = toc_rng_next(seeded);
+        size_t n = len < sizeof value ? len : sizeof value;
+
+        memcpy(out, &value, n);
+        out += n;
+        len -= n;
+    }
+}
+
 void
 toc_rng_bytes(void *out, size_t len)
 {
     unsigned char *from;
 
+    if (seeded != NULL) {
+        ask_seeded(out, len);
+        return;
+    }
     if (len > POOL_SIZE / 2) {
         ask_kernel(out, len);
         return;

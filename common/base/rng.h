@@ -18,6 +18,10 @@ uint64_t toc_rng_u64(void);
 struct toc_rng {
     uint64_t s[4];
 };
+/* From now on toc_rng_bytes and toc_rng_u64 come from this generator, so that a
+ * simulation can be repeated; NULL: from the kernel again. Only while there is
+ * one thread. */
+void toc_rng_use(struct toc_rng *rng);
 void toc_rng_seed(struct toc_rng *rng, uint64_t seed);
 uint64_t toc_rng_next(struct toc_rng *rng);
 /* Uniform in [0, bound); bound > 0. */

@@ -190,6 +190,31 @@ START_TEST(threads_do_not_mix)
 }
 END_TEST
 
+static void
+keep(void *arg, enum toc_log_level level, const char *event,
+     const struct toc_field *fields, size_t n)
+{
+    char *kept = arg;
+
+    ck_assert_int_eq(level, TOC_LOG_WARN);
+    ck_assert_uint_eq(n, 2);
+    ck_assert_int_eq(fields[1].i, 7);
+    toc_copy(kept, 32, toc_str_of(event));
+}
+
+START_TEST(another_sink)
+{
+    char kept[32] = "";
+
+    open_sink();
+    toc_log_use(keep, kept);
+    TOC_LOG(WARN, "lease.lost", F_MSG("gone"), F_INT("shards", 7));
+    toc_log_use(NULL, NULL);
+    ck_assert_str_eq(kept, "lease.lost");
+    ck_assert_str_eq(logged(), "");
+}
+END_TEST
+
 TOC_CHECK_MAIN("log", a_line, levels, values_cannot_break_out,
                long_values_are_cut, long_lines_are_cut_between_fields,
-               threads_do_not_mix)
+               threads_do_not_mix, another_sink)

@@ -166,6 +166,57 @@ START_TEST(arena_texts)
 }
 END_TEST
 
+static size_t allocated, freed;
+
+static void *
+count_alloc(size_t size)
+{
+    allocated++;
+    return memset(malloc(size), 0xff, size); /* not cleared */
+}
+
+static void *
+count_realloc(void *ptr, size_t size)
+{
+    allocated += ptr == NULL;
+    return realloc(ptr, size);
+}
+
+static void
+count_free(void *ptr)
+{
+    freed += ptr != NULL;
+    free(ptr);
+}
+
+START_TEST(another_source)
+{
+    static const struct toc_allocator counting = {count_alloc, count_realloc,
+                                                  count_free};
+    char *text;
+    int *cleared;
+
+    toc_alloc_use(&counting);
+    text = toc_strdup("x");
+    cleared = TOC_NEW_ARRAY(int, 10);
+    for (size_t i = 0; i < 10; i++)
+        ck_assert_int_eq(cleared[i], 0);
+    text = toc_realloc(text, 100);
+    ck_assert_str_eq(text, "x");
+    toc_free(text);
+    toc_free(cleared);
+    toc_free(NULL);
+    ck_assert_uint_eq(allocated, 2);
+    ck_assert_uint_eq(freed, 2);
+}
+END_TEST
+
+START_TEST(calloc_checks_products)
+{
+    (void)toc_calloc(SIZE_MAX / 2, 3);
+}
+END_TEST
+
 START_TEST(arena_checks_products)
 {
     struct toc_arena arena = {0};
@@ -177,13 +228,18 @@ END_TEST
 int
 main(void)
 {
-    const toc_check_test tests[] = {
-        alloc_is_never_null,          steal_leaves_nothing_to_free,
-        buf_grows_byte_by_byte,       buf_writes_numbers,
-        buf_prints_and_takes_nothing, arena_pieces_do_not_touch,
-        arena_takes_huge_pieces,      arena_texts};
+    const toc_check_test tests[] = {alloc_is_never_null,
+                                    steal_leaves_nothing_to_free,
+                                    buf_grows_byte_by_byte,
+                                    buf_writes_numbers,
+                                    buf_prints_and_takes_nothing,
+                                    arena_pieces_do_not_touch,
+                                    arena_takes_huge_pieces,
+                                    arena_texts,
+                                    another_source};
     const toc_check_test aborting[] = {assert_fails, buf_of_impossible_size,
-                                       arena_checks_products};
+                                       arena_checks_products,
+                                       calloc_checks_products};
     int rc = toc_check_run("memory", tests, sizeof tests / sizeof tests[0]);
     int aborts =
         toc_check_run_signal("memory_aborts", aborting,

@@ -135,6 +135,27 @@ START_TEST(threads_have_different_ids)
 }
 END_TEST
 
+/* The same seed, the same bytes; without it the kernel's again. */
+START_TEST(a_seed_for_everything)
+{
+    struct toc_rng rng;
+    unsigned char a[100], b[100];
+
+    toc_rng_seed(&rng, 42);
+    toc_rng_use(&rng);
+    toc_rng_bytes(a, sizeof a);
+    uint64_t id = toc_rng_u64();
+    toc_rng_seed(&rng, 42);
+    toc_rng_bytes(b, sizeof b);
+    ck_assert_mem_eq(a, b, sizeof a);
+    ck_assert_uint_eq(toc_rng_u64(), id);
+    toc_rng_seed(&rng, 42);
+    toc_rng_use(NULL);
+    toc_rng_bytes(b, sizeof b);
+    ck_assert_mem_ne(a, b, sizeof a);
+}
+END_TEST
+
 TOC_CHECK_MAIN("rng", xoshiro_known_values, seeds, below_is_fair,
                bytes_of_every_length, a_child_has_other_bytes,
-               threads_have_different_ids)
+               threads_have_different_ids, a_seed_for_everything)
