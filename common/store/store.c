@@ -330,3 +330,17 @@ toc_store_now(struct toc_store *store, int64_t *ret_now_ms,
 {
     return store->ops->now(store->self, ret_now_ms, reterr);
 }
+
+void
+toc_store_hasten(struct toc_store *store)
+{
+    if (store->ops->hasten != NULL)
+        store->ops->hasten(store->self);
+}
+
+void
+toc_store_interrupt(struct toc_store *store)
+{
+    if (store->ops->interrupt != NULL)
+        store->ops->interrupt(store->self);
+}

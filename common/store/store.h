@@ -10,8 +10,9 @@
  * Ownership: inputs are borrowed for the call. Outputs live in the arena given,
  * or, for callbacks, only during the callback. Threads: any number at a time;
  * each call takes a connection of the backend's pool. Blocking: all of them,
- * for at most the backend's timeouts. Times are ms since 1970 UTC, given by the
- * caller; where the database's own clock decides, it says so.
+ * for at most the backend's timeouts, and until toc_store_interrupt. Times are
+ * ms since 1970 UTC, given by the caller; where the database's own clock
+ * decides, it says so.
  *
  * Backends: mysql/. Wrappers (store.c) check arguments and results.
  */
@@ -330,6 +331,8 @@ struct toc_store_ops {
                                  struct toc_error *reterr);
     enum toc_status (*now)(void *self, int64_t *ret_now_ms,
                            struct toc_error *reterr);
+    void (*hasten)(void *self);    /* NULL: nothing waits for long */
+    void (*interrupt)(void *self); /* NULL: nothing to interrupt */
 };
 
 struct toc_store {
@@ -507,5 +510,13 @@ TOC_MUST_CHECK enum toc_status toc_store_drop_days(struct toc_store *store,
 TOC_MUST_CHECK enum toc_status toc_store_now(struct toc_store *store,
                                              int64_t *ret_now_ms,
                                              struct toc_error *reterr);
+
+/* The process begins to stop: from now on a call waits for a connection for a
+ * second at most. Any thread; does not block. */
+void toc_store_hasten(struct toc_store *store);
+/* The process ends: every call under way and every further one ends soon
+ * (within a second, if hastened before) with TOC_UNAVAILABLE, for ever. What a
+ * call had sent may have taken effect. Any thread; does not block. */
+void toc_store_interrupt(struct toc_store *store);
 
 #endif

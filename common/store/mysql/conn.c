@@ -10,6 +10,7 @@
 #include <string.h>
 
 #define WRITE_TIMEOUT_S 10u
+#define HASTY_MS 1000 /* for opening a connection while the process stops */
 #define PACKET_MIN (4u * 1024 * 1024) /* the largest payload, as hex, fits */
 #define PACKET_MAX (16u * 1024 * 1024)
 
@@ -93,6 +94,9 @@ failed(struct toc_my_conn *conn, struct toc_error *reterr)
     if (conn->fault == TOC_MY_GUARD)
         return toc_error_set(reterr, TOC_UNAVAILABLE, "mysql", (int)code,
                              "the rows were changed by others all the time");
+    if (status_of(code, conn->fault) == TOC_UNAVAILABLE &&
+        atomic_load(&conn->store->interrupted))
+        return toc_my_say_interrupted(reterr);
     return toc_error_set(reterr, status_of(code, conn->fault), "mysql",
                          (int)code, "%s", mysql_error(conn->mysql));
 }
@@ -290,7 +294,8 @@ connect_to(struct toc_my_conn *conn, int64_t timeout_ms)
 {
     const struct toc_store_mysql *store = conn->store;
     const struct toc_my_address *to = &store->address;
-    unsigned connect_s = seconds(store->connect_timeout_ms);
+    unsigned connect_s = seconds(
+        atomic_load(&store->hasty) ? HASTY_MS : store->connect_timeout_ms);
     unsigned read_s = seconds(timeout_ms), write_s = WRITE_TIMEOUT_S;
     unsigned long packet = PACKET_MAX * 4ul;
 
@@ -347,12 +352,17 @@ toc_my_connect(struct toc_store_mysql *store, int64_t timeout_ms,
     enum toc_status st;
 
     conn->store = store;
+    conn->socket = -1;
     conn->mysql = mysql_init(NULL);
     TOC_ASSERT(conn->mysql != NULL);
-    if (connect_to(conn, timeout_ms))
-        st = open_session(conn, reterr);
-    else
+    if (atomic_load(&store->interrupted))
+        st = toc_my_say_interrupted(reterr);
+    else if (!connect_to(conn, timeout_ms))
         st = failed(conn, reterr);
+    else
+        st = toc_my_watch(conn, reterr);
+    if (st == TOC_OK)
+        st = open_session(conn, reterr);
     if (st != TOC_OK) {
         toc_my_disconnect(conn);
         return st;
@@ -367,6 +377,7 @@ toc_my_disconnect(struct toc_my_conn *conn)
     if (conn == NULL)
         return;
     toc_my_forget(conn);
+    toc_my_unwatch(conn);
     mysql_close(conn->mysql);
     toc_free(conn->replies);
     toc_buf_done(&conn->sql);

@@ -21,10 +21,13 @@ take_place(struct toc_store_mysql *store, struct toc_my_conn **ret_conn)
     bool got = true;
 
     pthread_mutex_lock(&store->lock);
-    while (store->idle == NULL && store->n_open == store->pool_max && got)
+    while (store->idle == NULL && store->n_open == store->pool_max && got &&
+           !atomic_load(&store->interrupted))
         got = toc_cond_wait_until(&store->freed, &store->lock, until);
     *ret_conn = store->idle;
-    if (store->idle != NULL) {
+    if (atomic_load(&store->interrupted)) {
+        got = false;
+    } else if (store->idle != NULL) {
         store->idle = store->idle->next;
         got = true;
     } else if (store->n_open < store->pool_max) {
@@ -44,6 +47,16 @@ leave_place(struct toc_store_mysql *store)
     pthread_mutex_unlock(&store->lock);
 }
 
+static enum toc_status
+no_place(struct toc_store_mysql *store, struct toc_error *reterr)
+{
+    if (atomic_load(&store->interrupted))
+        return toc_my_say_interrupted(reterr);
+    return toc_error_set(reterr, TOC_EXHAUSTED, "mysql", 0,
+                         "no free connection of %zu within %lld ms",
+                         store->pool_max, (long long)store->wait_timeout_ms);
+}
+
 enum toc_status
 toc_my_take(struct toc_store_mysql *store, struct toc_my_conn **ret_conn,
             struct toc_error *reterr)
@@ -52,10 +65,7 @@ toc_my_take(struct toc_store_mysql *store, struct toc_my_conn **ret_conn,
     enum toc_status st = TOC_OK;
 
     if (!take_place(store, &conn))
-        return toc_error_set(reterr, TOC_EXHAUSTED, "mysql", 0,
-                             "no free connection of %zu within %lld ms",
-                             store->pool_max,
-                             (long long)store->wait_timeout_ms);
+        return no_place(store, reterr);
     if (conn == NULL)
         st = toc_my_connect(store, READ_TIMEOUT_MS, &conn, reterr);
     if (st != TOC_OK) {

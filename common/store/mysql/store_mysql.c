@@ -36,6 +36,8 @@ const struct toc_store_ops toc_my_ops = {
     .make_days = toc_my_make_days_op,
     .drop_days = toc_my_drop_days,
     .now = toc_my_now,
+    .hasten = toc_my_hasten,
+    .interrupt = toc_my_interrupt,
 };
 
 static void
@@ -89,6 +91,7 @@ toc_store_mysql_open(const struct toc_store_mysql_options *options,
     store->connect_timeout_ms = or_default(options->connect_timeout_ms);
     store->wait_timeout_ms = or_default(options->wait_timeout_ms);
     store->pool_max = options->pool_max;
+    toc_list_init(&store->watched);
     pthread_mutex_init(&store->lock, NULL);
     toc_cond_init_mono(&store->freed);
     st = first_connection(store, reterr);

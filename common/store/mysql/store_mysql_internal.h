@@ -20,6 +20,7 @@
 
 #include "common/base/buf.h"
 #include "common/base/cleanup.h"
+#include "common/base/list.h"
 #include "common/base/thread.h"
 #include "common/clock/clock.h"
 #include "common/store/mysql/dialect.h"
@@ -47,6 +48,9 @@ struct toc_store_mysql {
     pthread_cond_t freed;
     struct toc_my_conn *idle;
     size_t n_open, pool_max;
+    struct toc_link watched; /* every connection: pooled, in use, DDL's */
+    _Atomic bool hasty;
+    _Atomic bool interrupted; /* set under the lock */
     _Atomic uint64_t statements;
     _Atomic unsigned submits_in_two; /* so many more in two packets */
 };
@@ -78,6 +82,8 @@ struct toc_my_again {
 
 struct toc_my_conn {
     struct toc_my_conn *next;
+    struct toc_link watched;
+    int socket; /* a descriptor of our own for it; -1: not watched */
     struct toc_store_mysql *store;
     MYSQL *mysql;
     struct toc_my_dialect dialect;
@@ -100,6 +106,15 @@ TOC_MUST_CHECK enum toc_status toc_my_take(struct toc_store_mysql *store,
 /* Back into the pool, or closed when it had a fault. */
 void toc_my_give(struct toc_my_conn *conn);
 void toc_my_drop_idle(struct toc_store_mysql *store);
+
+/* ---- interrupt.c ------------------------------------------------------- */
+
+/* From here to unwatch an interrupt reaches the connection; refused once there
+ * was one. */
+TOC_MUST_CHECK enum toc_status toc_my_watch(struct toc_my_conn *conn,
+                                            struct toc_error *reterr);
+void toc_my_unwatch(struct toc_my_conn *conn);
+enum toc_status toc_my_say_interrupted(struct toc_error *reterr);
 
 /* ---- conn.c ------------------------------------------------------------ */
 
@@ -249,5 +264,7 @@ TOC_MY_OP(drop_days)
 (void *self, int64_t now_ms, int64_t retention_ms, size_t *ret_dropped,
  struct toc_error *reterr);
 TOC_MY_OP(now)(void *self, int64_t *ret_now_ms, struct toc_error *reterr);
+void toc_my_hasten(void *self);
+void toc_my_interrupt(void *self);
 
 #endif
