@@ -1,5 +1,6 @@
 #include "common/app/app.h"
 
+#include "common/app/deadline.h"
 #include "common/base/alloc.h"
 #include "common/base/assert.h"
 #include "common/base/log.h"
@@ -23,6 +24,7 @@ struct toc_app {
     struct sigaction pipe_before;
     struct toc_thread watcher;
     _Atomic bool freed; /* the watcher's next signal is not a person's */
+    struct toc_app_deadline deadline;
 
     pthread_mutex_t lock; /* guards what follows */
     pthread_cond_t stopped;
@@ -108,6 +110,7 @@ toc_app_new(const struct toc_clock *clk)
     TOC_ASSERT(pthread_mutex_init(&app->lock, NULL) == 0);
     TOC_ASSERT(pthread_cond_init(&app->stopped, NULL) == 0);
     raise_file_limit();
+    toc_app_deadline_init(&app->deadline);
     take_over_signals(app);
     return app;
 }
@@ -120,6 +123,7 @@ toc_app_free(struct toc_app *app)
     atomic_store(&app->freed, true);
     TOC_ASSERT(pthread_kill(app->watcher.id, SIGTERM) == 0);
     toc_thread_join(&app->watcher);
+    toc_app_deadline_done(&app->deadline);
     TOC_ASSERT(sigaction(SIGPIPE, &app->pipe_before, NULL) == 0);
     TOC_ASSERT(pthread_sigmask(SIG_SETMASK, &app->mask_before, NULL) == 0);
     pthread_cond_destroy(&app->stopped);
@@ -161,6 +165,7 @@ toc_app_request_stop(struct toc_app *app, const char *why)
     pthread_mutex_unlock(&app->lock);
     if (!first)
         return;
+    toc_app_deadline_begin(&app->deadline);
     TOC_LOG(INFO, "app.stopping", F_MSG("stopping"), F_STR("why", why));
     if (fn != NULL)
         fn(arg);
@@ -184,6 +189,39 @@ toc_app_wait_stop(struct toc_app *app)
     while (!app->stopping)
         pthread_cond_wait(&app->stopped, &app->lock);
     pthread_mutex_unlock(&app->lock);
+}
+
+void
+toc_app_on_late(struct toc_app *app, int64_t ms, toc_app_stop_fn *fn, void *arg)
+{
+    struct toc_app_deadline *deadline = &app->deadline;
+
+    pthread_mutex_lock(&deadline->lock);
+    TOC_ASSERT(deadline->n_late < TOC_APP_LATE_MAX);
+    deadline->late[deadline->n_late++] = (struct toc_app_late){ms, fn, arg};
+    pthread_mutex_unlock(&deadline->lock);
+    toc_bell_ring(&deadline->bell);
+}
+
+void
+toc_app_forget_late(struct toc_app *app)
+{
+    pthread_mutex_lock(&app->deadline.lock);
+    app->deadline.n_late = 0;
+    pthread_mutex_unlock(&app->deadline.lock);
+}
+
+void
+toc_app_stage(struct toc_app *app, const char *what)
+{
+    atomic_store(&app->deadline.stage, what);
+}
+
+void
+toc_app_stop_within(struct toc_app *app, int64_t ms)
+{
+    atomic_store(&app->deadline.last_ms, ms);
+    toc_bell_ring(&app->deadline.bell);
 }
 
 static void

@@ -14,6 +14,10 @@
  * action (a shell shows 143 or 130). SIGPIPE is ignored, and the limit of open
  * files raised as far as the system allows.
  *
+ * A stop ends within TOC_APP_STOP_MS whatever it waits for: what may wait for
+ * long is interrupted by a function given to toc_app_on_late; if the process
+ * lives at the end all the same, it says where it stands and exits with 1.
+ *
  * Ready is who has at least one check, whose checks all hold, and who is not
  * stopping. A check set with toc_app_ready_for is a heartbeat: it fails by
  * itself when its loop no longer comes by.
@@ -31,6 +35,8 @@
 #include <stdint.h>
 
 #define TOC_APP_CHECKS_MAX 16
+#define TOC_APP_LATE_MAX 4
+#define TOC_APP_STOP_MS 9500 /* deployments give 10 s after SIGTERM */
 
 struct toc_app;
 
@@ -48,6 +54,20 @@ void toc_app_on_stop(struct toc_app *app, toc_app_stop_fn *fn, void *arg);
 void toc_app_request_stop(struct toc_app *app, const char *why);
 bool toc_app_stopping(struct toc_app *app);
 void toc_app_wait_stop(struct toc_app *app);
+
+/* Calls fn when the stop has lasted for ms and not ended (at once when it has
+ * already), on a thread of the app's; fn must not block, nor call these three.
+ */
+void toc_app_on_late(struct toc_app *app, int64_t ms, toc_app_stop_fn *fn,
+                     void *arg);
+/* No such call runs after this; waits for one that does. Before what they
+ * need is freed. */
+void toc_app_forget_late(struct toc_app *app);
+/* What the stop waits for next, for the log should it be the last thing that
+ * is known. what: static text. */
+void toc_app_stage(struct toc_app *app, const char *what);
+/* Instead of TOC_APP_STOP_MS; for tests. */
+void toc_app_stop_within(struct toc_app *app, int64_t ms);
 
 /* check: static text. A check exists from its first mention. */
 void toc_app_ready_set(struct toc_app *app, const char *check, bool ok);

@@ -6,9 +6,13 @@
 #include "common/base/str.h"
 #include "common/base/thread_wait.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
+#include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #define NAME_MAX_LEN 16 /* the kernel's limit, with the NUL */
 
@@ -69,6 +73,53 @@ toc_thread_join(struct toc_thread *thread)
     TOC_ASSERT(pthread_join(thread->id, NULL) == 0);
     thread->started = false;
 }
+
+/* ---- names ------------------------------------------------------------- */
+
+/* The name of a thread of this process, without the line's end; 0: gone. */
+static size_t
+name_of(const char *id, char name[NAME_MAX_LEN])
+{
+    char path[64];
+    ssize_t len;
+    int fd;
+
+    toc_format(path, sizeof path, "/proc/self/task/%s/comm", id);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return 0;
+    len = read(fd, name, NAME_MAX_LEN);
+    (void)close(fd);
+    while (len > 0 && name[len - 1] == '\n')
+        len--;
+    return len > 0 ? (size_t)len : 0;
+}
+
+void
+toc_thread_names(struct toc_buf *out, size_t max)
+{
+    char name[NAME_MAX_LEN], last[NAME_MAX_LEN] = "";
+    size_t end = out->len + max, len, last_len = 0;
+    struct dirent *entry;
+    DIR *dir = opendir("/proc/self/task");
+
+    if (dir == NULL)
+        return;
+    while (out->len < end && (entry = readdir(dir)) != NULL) {
+        if (entry->d_name[0] == '.')
+            continue;
+        len = name_of(entry->d_name, name);
+        if (len == 0 || (len == last_len && memcmp(name, last, len) == 0))
+            continue;
+        toc_buf_text(out, last_len > 0 ? "," : "");
+        toc_buf_add(out, name, len);
+        memcpy(last, name, len);
+        last_len = len;
+    }
+    (void)closedir(dir);
+}
+
+/* ---- waiting ----------------------------------------------------------- */
 
 void
 toc_cond_init_mono(pthread_cond_t *cond)

@@ -8,8 +8,11 @@
 #ifndef TOC_BASE_THREAD_H
 #define TOC_BASE_THREAD_H
 
+#include "common/base/buf.h"
+
 #include <pthread.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 typedef void toc_thread_fn(void *arg);
@@ -24,6 +27,9 @@ struct toc_thread {
 void toc_thread_start(struct toc_thread *thread, const char *name,
                       toc_thread_fn *fn, void *arg);
 void toc_thread_join(struct toc_thread *thread); /* harmless if not started */
+/* Appends the names of the process's threads, for a log: at most about max
+ * bytes, equal neighbours once. Nothing where the system does not tell. */
+void toc_thread_names(struct toc_buf *out, size_t max);
 
 #define TOC_BELL_FOREVER INT64_MAX
 

@@ -11,6 +11,13 @@ toc_bus_send(struct toc_bus *bus, const char *topic, int32_t partition,
     return bus->ops->send(bus->self, topic, partition, message, opaque, reterr);
 }
 
+void
+toc_bus_interrupt(struct toc_bus *bus)
+{
+    if (bus->ops->interrupt != NULL)
+        bus->ops->interrupt(bus->self);
+}
+
 size_t
 toc_bus_poll(struct toc_bus *bus, int64_t timeout_ms)
 {

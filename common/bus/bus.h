@@ -42,6 +42,7 @@ struct toc_bus_ops {
                                     int32_t partitions, int64_t timeout_ms,
                                     int32_t *ret_partitions,
                                     struct toc_error *reterr);
+    void (*interrupt)(void *self); /* NULL: nothing to interrupt */
 };
 
 struct toc_bus {
@@ -49,6 +50,10 @@ struct toc_bus {
     void *self;
 };
 
+/* The process ends: every further question (committed, end_offset,
+ * ensure_topic) fails at once; one that is asked ends by its timeout. Any
+ * thread; does not block. */
+void toc_bus_interrupt(struct toc_bus *bus);
 /* Copies the message and queues it. TOC_EXHAUSTED: the queue is full, poll and
  * try again. The report comes by the backend's report callback. */
 TOC_MUST_CHECK enum toc_status toc_bus_send(

@@ -60,3 +60,10 @@ toc_coord_wake(struct toc_coord *coord)
 {
     coord->ops->wake(coord->self);
 }
+
+void
+toc_coord_interrupt(struct toc_coord *coord)
+{
+    if (coord->ops->interrupt != NULL)
+        coord->ops->interrupt(coord->self);
+}

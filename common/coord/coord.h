@@ -69,6 +69,7 @@ struct toc_coord_ops {
                                 size_t *ret_n_owners, struct toc_error *reterr);
     int64_t (*deadline_boot_ns)(void *self);
     void (*wake)(void *self);
+    void (*interrupt)(void *self); /* NULL: nothing to interrupt */
 };
 
 struct toc_coord {
@@ -108,5 +109,9 @@ TOC_MUST_CHECK enum toc_status toc_coord_snapshot(
  * node stops acting as owner, and an executor cancels its calls, then. */
 int64_t toc_coord_deadline_boot_ns(struct toc_coord *coord);
 void toc_coord_wake(struct toc_coord *coord);
+/* The process ends: what is asked of the backend at this moment has a little
+ * time left (a second or two), every further operation fails at once; leave
+ * alone is carried out. Any thread; does not block. */
+void toc_coord_interrupt(struct toc_coord *coord);
 
 #endif

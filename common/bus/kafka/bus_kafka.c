@@ -12,6 +12,7 @@
 #include "common/bus/kafka/kafka_common.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #define QUEUE_MAX_MESSAGES 100000
@@ -24,6 +25,7 @@ struct toc_bus_kafka {
     void *report_arg;
     size_t reports; /* of the current poll */
     char *brokers, *client_id;
+    _Atomic bool interrupted;
 
     /* A client that may ask for a group's offsets. Locks: lock, for the
      * question's whole time. */
@@ -107,6 +109,24 @@ need_member(struct toc_bus_kafka *bus, const char *group,
 
 /* ---- operations ------------------------------------------------------ */
 
+static bool
+refused(const struct toc_bus_kafka *bus, enum toc_status *ret_st,
+        struct toc_error *reterr)
+{
+    if (!atomic_load(&bus->interrupted))
+        return false;
+    *ret_st = toc_error_set(reterr, TOC_UNAVAILABLE, "kafka", 0,
+                            "interrupted: the process is stopping");
+    return true;
+}
+
+static void
+op_interrupt(void *self)
+{
+    struct toc_bus_kafka *bus = self;
+    atomic_store(&bus->interrupted, true);
+}
+
 static enum toc_status
 op_send(void *self, const char *topic, int32_t partition,
         struct toc_str message, void *opaque, struct toc_error *reterr)
@@ -143,6 +163,9 @@ op_end_offset(void *self, const char *topic, int32_t partition,
               int64_t timeout_ms, int64_t *ret_offset, struct toc_error *reterr)
 {
     struct toc_bus_kafka *bus = self;
+    enum toc_status st;
+    if (refused(bus, &st, reterr))
+        return st;
     return toc_kafka_end_offset(bus->kafka, topic, partition, timeout_ms,
                                 ret_offset, reterr);
 }
@@ -154,7 +177,9 @@ op_committed(void *self, const char *group, const char *topic,
 {
     struct toc_bus_kafka *bus = self;
     pthread_mutex_lock(&bus->lock);
-    enum toc_status st = need_member(bus, group, reterr);
+    enum toc_status st;
+    if (!refused(bus, &st, reterr))
+        st = need_member(bus, group, reterr);
     if (st == TOC_OK)
         st = toc_kafka_committed(bus->member, topic, partitions, timeout_ms,
                                  ret_offsets, reterr);
@@ -168,6 +193,9 @@ op_ensure_topic(void *self, const char *topic, int32_t partitions,
                 struct toc_error *reterr)
 {
     struct toc_bus_kafka *bus = self;
+    enum toc_status st;
+    if (refused(bus, &st, reterr))
+        return st;
     return toc_kafka_ensure_topic(bus->kafka, topic, partitions, timeout_ms,
                                   ret_partitions, reterr);
 }
@@ -180,6 +208,7 @@ static const struct toc_bus_ops ops = {
     .end_offset = op_end_offset,
     .committed = op_committed,
     .ensure_topic = op_ensure_topic,
+    .interrupt = op_interrupt,
 };
 
 /* ---- opening and closing --------------------------------------------- */

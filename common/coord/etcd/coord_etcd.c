@@ -26,6 +26,7 @@
 #define REQUEST_MS 2000
 /* A revoke is a courtesy where the lease ends soon anyway. */
 #define REVOKE_MS 500
+#define LEAVE_MS 1000 /* then the lease ends by itself, soon after */
 #define BACKOFF_MS_MIN 50
 #define BACKOFF_MS_MAX 1000
 #define TTL_S_DEFAULT 2
@@ -52,6 +53,7 @@ struct toc_coord_etcd {
     int64_t old_lease;
 
     struct toc_etcd_session session;
+    _Atomic int64_t interrupted_ns; /* monotonic clock; 0: not */
     atomic_bool woken;
 
     pthread_mutex_t snapshot_lock;
@@ -404,6 +406,7 @@ op_poll(void *self, int64_t timeout_ms, toc_coord_event_fn *fn, void *arg,
         enum toc_status st = step(coord, to, reterr);
         bool woken = atomic_exchange(&coord->woken, false);
         if (st != TOC_OK || coord->told > 0 || woken ||
+            atomic_load(&coord->interrupted_ns) != 0 ||
             toc_clock_mono(coord->clock).ns >= until)
             return st;
         toc_etcd_watch_wait(&coord->watch, next_look(coord, until));
@@ -514,11 +517,12 @@ op_leave(void *self, struct toc_error *reterr)
 {
     struct toc_coord_etcd *coord = self;
     coord->left = true;
+    coord->http.interrupted_ns = NULL;
     int64_t lease = toc_etcd_session_end(&coord->session);
     if (lease == 0)
         lease = coord->old_lease;
     coord->old_lease = 0;
-    return lease == 0 ? TOC_OK : revoke(coord, lease, REQUEST_MS, reterr);
+    return lease == 0 ? TOC_OK : revoke(coord, lease, LEAVE_MS, reterr);
 }
 
 /* ---- the rest
@@ -578,8 +582,17 @@ op_wake(void *self)
     toc_etcd_watch_wake(&coord->watch);
 }
 
+static void
+op_interrupt(void *self)
+{
+    struct toc_coord_etcd *coord = self;
+    atomic_store(&coord->interrupted_ns, toc_clock_mono(coord->clock).ns);
+    op_wake(self);
+}
+
 static const struct toc_coord_ops ops = {
     .name = "etcd",
+    .interrupt = op_interrupt,
     .poll = op_poll,
     .acquire = op_acquire,
     .release = op_release,
@@ -665,9 +678,12 @@ toc_coord_etcd_open(const struct toc_coord_etcd_options *options,
     coord->ttl_s = options->ttl_s > 0 ? options->ttl_s : TTL_S_DEFAULT;
     all_is_well(coord);
     atomic_init(&coord->woken, false);
+    atomic_init(&coord->interrupted_ns, 0);
     pthread_mutex_init(&coord->snapshot_lock, NULL);
     toc_etcd_http_init(&coord->http, coord->clock, &coord->endpoints);
     toc_etcd_http_init(&coord->snapshot_http, coord->clock, &coord->endpoints);
+    coord->http.interrupted_ns = &coord->interrupted_ns;
+    coord->snapshot_http.interrupted_ns = &coord->interrupted_ns;
     toc_etcd_watch_init(&coord->watch, coord->clock, &coord->endpoints);
     toc_etcd_session_init(&coord->session, coord->clock, &coord->endpoints,
                           session_lost, coord);

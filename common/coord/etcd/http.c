@@ -11,6 +11,9 @@
 #define CONNECT_MS 1000
 /* Less is not worth a try. */
 #define ATTEMPT_MS_MIN 50
+/* A request that is interrupted has this time left, enough for a server that is
+ * well; curl looks once a second. */
+#define INTERRUPTED_MS 300
 
 /* ---- endpoints ------------------------------------------------------- */
 
@@ -145,6 +148,40 @@ toc_etcd_http_error(CURLcode code, struct toc_error *reterr)
                                          : curl_easy_strerror(code));
 }
 
+/* ---- interrupting ---------------------------------------------------- */
+
+static bool
+is_interrupted(const struct toc_etcd_http *http)
+{
+    return http->interrupted_ns != NULL &&
+           atomic_load(http->interrupted_ns) != 0;
+}
+
+static int
+shall_give_up(void *arg, curl_off_t down_total, curl_off_t down,
+              curl_off_t up_total, curl_off_t up)
+{
+    const struct toc_etcd_http *http = arg;
+
+    (void)down_total;
+    (void)down;
+    (void)up_total;
+    (void)up;
+    return is_interrupted(http) &&
+           toc_clock_mono(http->clock).ns >= atomic_load(http->interrupted_ns) +
+                                                 INTERRUPTED_MS * TOC_NS_PER_MS;
+}
+
+static void
+let_interrupt(struct toc_etcd_http *http)
+{
+    curl_easy_setopt(http->easy, CURLOPT_NOPROGRESS, 0L);
+    curl_easy_setopt(http->easy, CURLOPT_XFERINFOFUNCTION, shall_give_up);
+    curl_easy_setopt(http->easy, CURLOPT_XFERINFODATA, http);
+}
+
+/* ---- requests -------------------------------------------------------- */
+
 /* One attempt at the current endpoint; tells how long it took. */
 static enum toc_status
 post_once(struct toc_etcd_http *http, const char *path, struct toc_str body,
@@ -154,6 +191,7 @@ post_once(struct toc_etcd_http *http, const char *path, struct toc_str body,
     toc_buf_reset(reply);
     toc_etcd_http_prepare(http, path, body, reply);
     curl_easy_setopt(http->easy, CURLOPT_TIMEOUT_MS, (long)timeout_ms);
+    let_interrupt(http);
     http->sent = toc_clock_boot(http->clock);
     CURLcode code = curl_easy_perform(http->easy);
     curl_off_t spent_us = 0;
@@ -183,6 +221,9 @@ toc_etcd_http_post(struct toc_etcd_http *http, const char *path,
     enum toc_status st = TOC_UNAVAILABLE;
     int64_t left_ms = timeout_ms;
     for (size_t left = http->endpoints->n; left > 0; left--) {
+        if (is_interrupted(http))
+            return toc_error_set(reterr, TOC_UNAVAILABLE, "etcd", 0,
+                                 "interrupted: the process is stopping");
         /* an endpoint that hangs leaves time for the others */
         int64_t attempt_ms = left_ms / (int64_t)left;
         if (attempt_ms < ATTEMPT_MS_MIN)

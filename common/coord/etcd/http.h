@@ -16,6 +16,7 @@
 #include "common/clock/clock.h"
 
 #include <curl/curl.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -40,6 +41,9 @@ struct toc_etcd_http {
     struct toc_boot sent; /* when the last attempt of a post began */
     CURL *easy;
     struct curl_slist *headers;
+    /* When requests were interrupted, by the monotonic clock; 0: not. NULL:
+     * they cannot be. */
+    const _Atomic int64_t *interrupted_ns;
 };
 
 void toc_etcd_http_init(struct toc_etcd_http *http,

@@ -7,6 +7,8 @@
 #define _GNU_SOURCE
 #include "tests/integration/coord/etcd_fixture.h"
 
+#include "common/base/thread.h"
+
 START_TEST(opens_in_order_and_tells_all_of_a_member)
 {
     struct etcd etcd;
@@ -301,6 +303,59 @@ START_TEST(a_lease_that_acquire_finds_dead_is_told)
 }
 END_TEST
 
+struct interrupter {
+    struct toc_thread thread;
+    struct view *view;
+};
+
+static void
+interrupt_soon(void *arg)
+{
+    struct interrupter *interrupter = arg;
+
+    toc_os_sleep_until_mono(toc_os_mono_ns() + 200 * TOC_NS_PER_MS);
+    toc_coord_interrupt(interrupter->view->coord);
+}
+
+/* With etcd frozen a request waits for 2 s, a poll sends several, and others
+ * follow; interrupted, they fail, and say why. Leaving is tried all the same.
+ */
+START_TEST(an_interrupt_ends_what_hangs)
+{
+    struct interrupter interrupter;
+    struct toc_error err = {0};
+    struct toc_arena arena = {0};
+    struct etcd etcd;
+    struct view a;
+    struct toc_member *members;
+    struct toc_owner *owners;
+    size_t n;
+
+    etcd_private(&etcd);
+    view_open(&a, &etcd, "a");
+    UNTIL_READY(&a);
+    kill(etcd.pid, SIGSTOP);
+    interrupter.view = &a;
+    toc_thread_start(&interrupter.thread, "interrupter", interrupt_soon,
+                     &interrupter);
+    ck_assert_int_eq(
+        toc_coord_snapshot(a.coord, &arena, &members, &n, &owners, &n, &err),
+        TOC_UNAVAILABLE);
+    toc_thread_join(&interrupter.thread);
+    ck_assert_int_eq(
+        toc_coord_snapshot(a.coord, &arena, &members, &n, &owners, &n, &err),
+        TOC_UNAVAILABLE);
+    ck_assert_ptr_nonnull(strstr(err.msg, "the process is stopping"));
+    view_poll(&a, 60000); /* returns */
+    kill(etcd.pid, SIGCONT);
+    ck_assert_int_eq(toc_coord_leave(a.coord, &err), TOC_OK);
+    ck_assert_int_eq(etcd_lease_of(&etcd, "members/scheduler/a"), 0);
+    toc_arena_done(&arena);
+    view_close(&a);
+    etcd_remove(&etcd);
+}
+END_TEST
+
 TOC_CHECK_MAIN("coord session", opens_in_order_and_tells_all_of_a_member,
                stays_a_member_for_longer_than_a_lease,
                members_see_each_other_come_and_leave,
@@ -309,4 +364,5 @@ TOC_CHECK_MAIN("coord session", opens_in_order_and_tells_all_of_a_member,
                the_local_deadline_ends_a_session_that_etcd_does_not_renew,
                the_deadline_passes_although_nobody_polls,
                opens_when_etcd_comes_later, a_killed_owner_is_replaced,
-               a_lease_that_acquire_finds_dead_is_told)
+               a_lease_that_acquire_finds_dead_is_told,
+               an_interrupt_ends_what_hangs)

@@ -7,6 +7,7 @@
 #include "common/app/app.h"
 
 #include "common/base/cleanup.h"
+#include "common/base/log.h"
 #include "common/base/thread.h"
 #include "common/clock/sim/clock_sim.h"
 
@@ -17,6 +18,7 @@
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static struct toc_clock_sim sim;
@@ -172,14 +174,136 @@ START_TEST(a_frozen_loop_is_not_ready)
 }
 END_TEST
 
+static bool
+has_stopped(void *arg)
+{
+    return atomic_load(&stops) == *(const int *)arg;
+}
+
+START_TEST(late_calls_come_once)
+{
+    struct toc_app *app = new_app();
+    int one = 1, two = 2;
+
+    toc_app_on_late(app, 1, count_stop, NULL);
+    toc_app_on_late(app, 3600000, count_stop, NULL);
+    ck_assert_int_eq(atomic_load(&stops), 0); /* no stop, so not late */
+    toc_app_request_stop(app, "test");
+    ck_assert(toc_eventually(has_stopped, &one));
+    toc_app_on_late(app, 0, count_stop, NULL); /* is so already */
+    ck_assert(toc_eventually(has_stopped, &two));
+    toc_app_forget_late(app);
+    toc_app_free(app);
+    ck_assert_int_eq(atomic_load(&stops), 2);
+}
+END_TEST
+
+START_TEST(forgotten_calls_do_not_come)
+{
+    struct toc_app *app = new_app();
+
+    toc_app_on_late(app, 0, count_stop, NULL);
+    toc_app_forget_late(app);
+    toc_app_request_stop(app, "test");
+    toc_app_free(app);
+    ck_assert_int_eq(atomic_load(&stops), 0);
+}
+END_TEST
+
+/* ---- a stop that hangs -------------------------------------------------- */
+
+/* Runs fn in a child whose log goes to a pipe; the child's exit status. */
+static int
+in_a_child(void (*fn)(void), char *log, size_t cap)
+{
+    int fds[2], status;
+    size_t len = 0;
+    ssize_t n;
+    pid_t pid;
+
+    ck_assert_int_eq(pipe(fds), 0);
+    pid = fork();
+    ck_assert_int_ge(pid, 0);
+    if (pid == 0) {
+        (void)dup2(fds[1], STDOUT_FILENO);
+        (void)dup2(fds[1], STDERR_FILENO);
+        (void)close(fds[0]);
+        (void)close(fds[1]);
+        fn();
+        _exit(EXIT_SUCCESS);
+    }
+    (void)close(fds[1]);
+    while ((n = read(fds[0], log + len, cap - 1 - len)) > 0)
+        len += (size_t)n;
+    log[len] = '\0';
+    (void)close(fds[0]);
+    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    ck_assert(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+static void
+wait_forever(void *arg)
+{
+    (void)toc_bell_wait(arg, TOC_BELL_FOREVER);
+}
+
+static void
+hang(void)
+{
+    struct toc_app *app = new_app();
+    struct toc_thread thread = {.started = false};
+    struct toc_bell bell;
+
+    toc_log_init("test", "node", TOC_LOG_INFO);
+    toc_bell_init(&bell);
+    toc_thread_start(&thread, "lazybones", wait_forever, &bell);
+    toc_app_stop_within(app, 20);
+    toc_app_request_stop(app, "test");
+    toc_app_stage(app, "somebody lazy");
+    toc_thread_join(&thread);
+}
+
+START_TEST(a_stop_that_hangs_is_ended)
+{
+    static char log[8192];
+
+    ck_assert_int_eq(in_a_child(hang, log, sizeof log), 1);
+    ck_assert_msg(strstr(log, "event=app.stop_forced") != NULL, "%s", log);
+    ck_assert_msg(strstr(log, "waiting_for=\"somebody lazy\"") != NULL, "%s",
+                  log);
+    ck_assert_msg(strstr(log, "lazybones") != NULL, "%s", log);
+}
+END_TEST
+
+static void
+end_in_time(void)
+{
+    struct toc_app *app = new_app();
+
+    toc_app_request_stop(app, "test");
+    toc_app_free(app);
+}
+
+START_TEST(a_stop_in_time_is_not)
+{
+    static char log[8192];
+
+    ck_assert_int_eq(in_a_child(end_in_time, log, sizeof log), EXIT_SUCCESS);
+    ck_assert_msg(strstr(log, "stop_forced") == NULL, "%s", log);
+}
+END_TEST
+
 int
 main(void)
 {
     const toc_check_test tests[] = {
-        a_signal_stops_once,       a_stop_from_inside,
-        broken_pipes_are_errors,   all_is_set_back,
-        file_limit_is_raised,      ready_when_all_hold,
-        a_frozen_loop_is_not_ready};
+        a_signal_stops_once,         a_stop_from_inside,
+        broken_pipes_are_errors,     all_is_set_back,
+        file_limit_is_raised,        ready_when_all_hold,
+        a_frozen_loop_is_not_ready,  late_calls_come_once,
+        forgotten_calls_do_not_come, a_stop_that_hangs_is_ended,
+        a_stop_in_time_is_not};
     const toc_check_test by_term[] = {the_second_term_kills};
     const toc_check_test by_int[] = {the_second_int_kills};
     int rc = toc_check_run("app", tests, sizeof tests / sizeof tests[0]);
