@@ -6,14 +6,14 @@
  *
  * Pure: no I/O. Ownership: the consumer. Threads: one at a time.
  */
-#ifndef TOC_BUS_KAFKA_ASSIGNED_H
-#define TOC_BUS_KAFKA_ASSIGNED_H
+#ifndef TOC_BUS_ASSIGNED_H
+#define TOC_BUS_ASSIGNED_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-struct toc_kafka_part {
+struct toc_bus_part {
     int16_t topic;
     int32_t partition;
     int64_t first;  /* offset handed out first; -1: none yet */
@@ -21,31 +21,30 @@ struct toc_kafka_part {
     int64_t marked; /* everything below is decided; -1: nothing yet */
 };
 
-struct toc_kafka_assigned {
-    struct toc_kafka_part *parts; /* sorted by topic, partition */
+struct toc_bus_assigned {
+    struct toc_bus_part *parts; /* sorted by topic, partition */
     size_t n, cap;
 };
 
-void toc_kafka_assigned_done(struct toc_kafka_assigned *assigned);
+void toc_bus_assigned_done(struct toc_bus_assigned *assigned);
 /* Anew also when it is there: what was before counts no more. */
-void toc_kafka_assigned_add(struct toc_kafka_assigned *assigned, int16_t topic,
-                            int32_t partition);
-void toc_kafka_assigned_remove(struct toc_kafka_assigned *assigned,
-                               int16_t topic, int32_t partition);
-struct toc_kafka_part *toc_kafka_assigned_find(
-    const struct toc_kafka_assigned *assigned, int16_t topic,
-    int32_t partition);
-enum toc_kafka_take {
-    TOC_KAFKA_NOT_OURS,
-    TOC_KAFKA_OURS,
-    TOC_KAFKA_ANEW, /* ours, and the log begins anew with this offset */
+void toc_bus_assigned_add(struct toc_bus_assigned *assigned, int16_t topic,
+                          int32_t partition);
+void toc_bus_assigned_remove(struct toc_bus_assigned *assigned, int16_t topic,
+                             int32_t partition);
+struct toc_bus_part *toc_bus_assigned_find(
+    const struct toc_bus_assigned *assigned, int16_t topic, int32_t partition);
+enum toc_bus_take {
+    TOC_BUS_NOT_OURS,
+    TOC_BUS_OURS,
+    TOC_BUS_ANEW, /* ours, and the log begins anew with this offset */
 };
 /* A message is about to be handed out. */
-enum toc_kafka_take toc_kafka_assigned_take(struct toc_kafka_assigned *assigned,
-                                            int16_t topic, int32_t partition,
-                                            int64_t offset);
+enum toc_bus_take toc_bus_assigned_take(struct toc_bus_assigned *assigned,
+                                        int16_t topic, int32_t partition,
+                                        int64_t offset);
 /* False: the mark does not count. */
-bool toc_kafka_assigned_mark(struct toc_kafka_assigned *assigned, int16_t topic,
-                             int32_t partition, int64_t next_offset);
+bool toc_bus_assigned_mark(struct toc_bus_assigned *assigned, int16_t topic,
+                           int32_t partition, int64_t next_offset);
 
 #endif

@@ -20,7 +20,7 @@
 #include "common/base/log.h"
 #include "common/base/os_time.h"
 #include "common/base/str.h"
-#include "common/bus/kafka/assigned.h"
+#include "common/bus/assigned.h"
 #include "common/bus/kafka/kafka_common.h"
 
 #include <errno.h>
@@ -50,7 +50,7 @@ struct toc_consumer_kafka {
     rd_kafka_queue_t *control; /* rebalances and errors */
     toc_bus_rebalance_fn *rebalance;
     void *rebalance_arg;
-    struct toc_kafka_assigned assigned;
+    struct toc_bus_assigned assigned;
     int bell[2]; /* a pipe: rung by librdkafka's threads and by wake */
     atomic_bool woken;
 };
@@ -166,7 +166,7 @@ commit_revoked(struct toc_consumer_kafka *consumer,
         rd_kafka_topic_partition_list_new(revoked->cnt);
     for (int i = 0; i < revoked->cnt; i++) {
         const rd_kafka_topic_partition_t *at = &revoked->elems[i];
-        const struct toc_kafka_part *part = toc_kafka_assigned_find(
+        const struct toc_bus_part *part = toc_bus_assigned_find(
             &consumer->assigned, topic_index(consumer, at->topic),
             at->partition);
         if (part != NULL && part->marked >= 0)
@@ -216,7 +216,7 @@ take_assigned(struct toc_consumer_kafka *consumer,
         if (topic < 0)
             continue;
         lead_to_topic(consumer, at->topic, topic, at->partition);
-        toc_kafka_assigned_add(&consumer->assigned, topic, at->partition);
+        toc_bus_assigned_add(&consumer->assigned, topic, at->partition);
         tell(consumer, TOC_BUS_ASSIGNED, topic, at->partition, false);
     }
 }
@@ -228,15 +228,15 @@ give_revoked(struct toc_consumer_kafka *consumer,
     for (int i = 0; i < list->cnt; i++) {
         const rd_kafka_topic_partition_t *at = &list->elems[i];
         int16_t topic = topic_index(consumer, at->topic);
-        if (toc_kafka_assigned_find(&consumer->assigned, topic, at->partition))
+        if (toc_bus_assigned_find(&consumer->assigned, topic, at->partition))
             tell(consumer, TOC_BUS_REVOKED, topic, at->partition, lost);
     }
     if (!lost)
         commit_revoked(consumer, list);
     for (int i = 0; i < list->cnt; i++)
-        toc_kafka_assigned_remove(&consumer->assigned,
-                                  topic_index(consumer, list->elems[i].topic),
-                                  list->elems[i].partition);
+        toc_bus_assigned_remove(&consumer->assigned,
+                                topic_index(consumer, list->elems[i].topic),
+                                list->elems[i].partition);
 }
 
 /* Thread: the consumer's, inside poll and close. */
@@ -291,11 +291,11 @@ hand_out(struct toc_consumer_kafka *consumer, rd_kafka_message_t *from,
         return false;
     }
     int16_t topic = topic_index(consumer, rd_kafka_topic_name(from->rkt));
-    enum toc_kafka_take taken = toc_kafka_assigned_take(
+    enum toc_bus_take taken = toc_bus_assigned_take(
         &consumer->assigned, topic, from->partition, from->offset);
-    if (taken == TOC_KAFKA_NOT_OURS)
+    if (taken == TOC_BUS_NOT_OURS)
         return false;
-    if (taken == TOC_KAFKA_ANEW)
+    if (taken == TOC_BUS_ANEW)
         begin_anew(consumer, topic, from->partition, from->offset);
     *to = (struct toc_bus_message){
         .topic = topic,
@@ -374,8 +374,8 @@ static void
 op_mark(void *self, int16_t topic, int32_t partition, int64_t next_offset)
 {
     struct toc_consumer_kafka *consumer = self;
-    if (!toc_kafka_assigned_mark(&consumer->assigned, topic, partition,
-                                 next_offset))
+    if (!toc_bus_assigned_mark(&consumer->assigned, topic, partition,
+                               next_offset))
         return;
     rd_kafka_topic_partition_list_t *list =
         rd_kafka_topic_partition_list_new(1);
@@ -576,7 +576,7 @@ toc_consumer_kafka_close(struct toc_consumer_kafka *consumer)
         rd_kafka_destroy_flags(consumer->kafka,
                                RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
     }
-    toc_kafka_assigned_done(&consumer->assigned);
+    toc_bus_assigned_done(&consumer->assigned);
     bell_close(consumer);
     toc_free(consumer);
 }
