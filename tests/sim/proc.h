@@ -19,6 +19,7 @@
 typedef int64_t sim_step_fn(void *self);
 
 struct sim_proc;
+struct sim_fault;
 
 struct sim_loop {
     struct sim_proc *proc;
@@ -27,8 +28,9 @@ struct sim_loop {
     void *self;
     struct toc_bell *bell; /* NULL: it has none */
     struct sim_event wake;
-    struct sim_fiber *fiber; /* NULL: unused */
-    bool by_bell;            /* it sleeps, and the bell may wake it */
+    struct sim_fiber *fiber;       /* NULL: unused */
+    bool by_bell;                  /* it sleeps, and the bell may wake it */
+    const struct sim_fault *fault; /* of the operation under way */
 };
 
 struct sim_proc {

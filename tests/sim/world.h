@@ -34,6 +34,7 @@ struct sim_event {
     int64_t at_ns;
     uint64_t order;
     sim_event_fn *fn;
+    void *arg; /* fn's, if it wants one */
 };
 
 struct sim_world {
