@@ -17,6 +17,7 @@
 #define TOPIC_TIMEOUT_MS 5000
 #define NAME_MAX_BYTES 96
 #define CONNECTIONS_MORE 8 /* besides the workers': the loops' */
+#define INTERRUPT_MS 5000  /* of the 10 s that a stop may take */
 
 struct process {
     const struct toc_clock *clk;
@@ -63,6 +64,18 @@ try_again(struct process *process, const char *what,
     return !toc_app_stopping(process->app);
 }
 
+static void
+hasten(void *store)
+{
+    toc_store_hasten(store);
+}
+
+static void
+interrupt(void *store)
+{
+    toc_store_interrupt(store);
+}
+
 static bool
 open_store(struct process *process)
 {
@@ -78,6 +91,10 @@ open_store(struct process *process)
     while (toc_store_mysql_open(&options, &process->store, &err) != TOC_OK)
         if (!try_again(process, "connecting to the database", &err))
             return false;
+    toc_app_on_late(process->app, 0, hasten,
+                    toc_store_mysql_port(process->store));
+    toc_app_on_late(process->app, INTERRUPT_MS, interrupt,
+                    toc_store_mysql_port(process->store));
     while (toc_store_mysql_migrate(process->store, &err) != TOC_OK)
         if (!try_again(process, "bringing the schema up to date", &err))
             return false;
@@ -215,18 +232,25 @@ start(struct process *process)
 static void
 stop(struct process *process)
 {
+    /* so that the stop has an end also when it is the start that failed */
+    toc_app_request_stop(process->app, "the start failed");
     if (process->runner != NULL)
         sched_runner_stop(process->runner);
+    toc_app_stage(process->app, "closing the connection to etcd");
     toc_coord_etcd_close(process->coord);
+    toc_app_stage(process->app, "closing the producer");
     toc_bus_kafka_close(process->bus);
+    toc_app_stage(process->app, "calls to other schedulers");
     sched_runner_free(process->runner);
+    toc_app_stage(process->app, "closing the store");
+    toc_app_forget_late(process->app);
     toc_store_mysql_close(process->store);
 }
 
 static int
 run(struct process *process)
 {
-    bool started;
+    bool started, good;
 
     toc_bell_init(&process->stopped);
     toc_app_on_stop(process->app, ring, &process->stopped);
@@ -237,10 +261,10 @@ run(struct process *process)
                 F_INT("partitions", process->partitions));
         toc_app_wait_stop(process->app);
     }
+    good = started || toc_app_stopping(process->app);
     stop(process);
     TOC_LOG(INFO, "stop.done", F_MSG("scheduler has ended"));
-    return started || toc_app_stopping(process->app) ? EXIT_SUCCESS
-                                                     : EXIT_FAILURE;
+    return good ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 int

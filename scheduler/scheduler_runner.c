@@ -26,6 +26,10 @@
 #define WORKERS_MAX 128
 #define GRACE_MS 3000
 #define FLUSH_MS 2000
+/* Of the 10 s that a stop may take, these have passed when what is still under
+ * way is given up. */
+#define GRACE_END_MS 5500
+#define FLUSH_END_MS 7500
 #define MONITOR_MS 500
 
 typedef int64_t step_fn(void *self);
@@ -127,14 +131,20 @@ start_loop(struct sched_runner *runner, int which, const char *name,
 }
 
 static void
-stop_loop(struct sched_runner *runner, int which)
+ask_to_stop(struct sched_runner *runner, int which)
 {
     struct loop *loop = &runner->loops[which];
 
     atomic_store(&loop->stop, true);
     if (loop->bell != NULL)
         toc_bell_ring(loop->bell);
-    toc_thread_join(&loop->thread);
+}
+
+static void
+stop_loop(struct sched_runner *runner, int which)
+{
+    ask_to_stop(runner, which);
+    toc_thread_join(&runner->loops[which].thread);
 }
 
 static struct toc_bell *
@@ -465,37 +475,91 @@ sched_runner_start(struct sched_runner *runner, struct toc_coord *coord,
                NULL);
 }
 
+/* Up to max_ms, until end_ms after the stop began. */
+static int64_t
+left_ms(const struct sched_runner *runner, struct toc_mono begun,
+        int64_t end_ms, int64_t max_ms)
+{
+    int64_t now_ns = toc_clock_mono(runner->opt.clk).ns;
+    int64_t left = (toc_mono_add_ms(begun, end_ms).ns - now_ns) / TOC_NS_PER_MS;
+
+    if (left > max_ms)
+        left = max_ms;
+    return left > 0 ? left : 0;
+}
+
 static void
-flush(struct sched_runner *runner)
+flush(struct sched_runner *runner, int64_t flush_ms)
 {
     struct toc_error err = {0};
 
     stop_loop(runner, LOOP_PUBLISHER);
-    if (toc_bus_flush(runner->opt.bus, FLUSH_MS, &err) != TOC_OK)
+    if (toc_bus_flush(runner->opt.bus, flush_ms, &err) != TOC_OK)
         TOC_LOG(WARN, "publisher.unflushed",
                 F_MSG("hints were not taken by the bus; their tasks stay due"),
                 F_ERR(&err));
 }
 
+/* What they wait for may be a store that hangs: the shards do not wait for
+ * them. */
+static void
+begin_stop(struct sched_runner *runner)
+{
+    static const int loops[] = {LOOP_LOADER, LOOP_SWEEP, LOOP_HOUSEKEEP,
+                                LOOP_SKEW};
+
+    atomic_store(&runner->combiner.hurry, true);
+    for (size_t i = 0; i < sizeof loops / sizeof loops[0]; i++)
+        ask_to_stop(runner, loops[i]);
+    stop_loop(runner, LOOP_MONITOR);
+    toc_rpc_server_serving(runner->server, false);
+}
+
+static void
+give_up_shards(struct sched_runner *runner)
+{
+    if (runner->keeper.coord == NULL)
+        return;
+    toc_app_stage(runner->opt.app, "etcd: a request under way");
+    atomic_store(&runner->loops[LOOP_COORD].stop, true);
+    toc_coord_interrupt(runner->keeper.coord);
+    stop_loop(runner, LOOP_COORD);
+    toc_app_stage(runner->opt.app, "giving up the shards");
+    sched_keeper_leave(&runner->keeper);
+}
+
+static void
+join_loops(struct sched_runner *runner)
+{
+    toc_app_stage(runner->opt.app, "the loader");
+    stop_loop(runner, LOOP_LOADER);
+    toc_app_stage(runner->opt.app, "the sweep");
+    stop_loop(runner, LOOP_SWEEP);
+    toc_app_stage(runner->opt.app, "the lag of the executors");
+    stop_loop(runner, LOOP_LAG);
+    toc_app_stage(runner->opt.app, "housekeeping");
+    stop_loop(runner, LOOP_HOUSEKEEP);
+    toc_app_stage(runner->opt.app, "the database's clock");
+    stop_loop(runner, LOOP_SKEW);
+}
+
 void
 sched_runner_stop(struct sched_runner *runner)
 {
-    stop_loop(runner, LOOP_MONITOR);
-    toc_rpc_server_serving(runner->server, false);
-    stop_loop(runner, LOOP_LOADER);
-    if (runner->keeper.coord != NULL) {
-        atomic_store(&runner->loops[LOOP_COORD].stop, true);
-        toc_coord_wake(runner->keeper.coord);
-        stop_loop(runner, LOOP_COORD);
-        sched_keeper_leave(&runner->keeper);
-    }
-    toc_rpc_server_stop(runner->server, GRACE_MS);
+    struct toc_mono begun = toc_clock_mono(runner->opt.clk);
+
+    begin_stop(runner);
+    give_up_shards(runner);
+    ask_to_stop(runner, LOOP_LAG); /* the publisher needed it until now */
+    toc_bus_interrupt(runner->opt.bus);
+    toc_app_stage(runner->opt.app, "gRPC calls under way");
+    toc_rpc_server_stop(runner->server,
+                        left_ms(runner, begun, GRACE_END_MS, GRACE_MS));
+    toc_app_stage(runner->opt.app, "submits and commands under way");
     stop_access(runner);
-    flush(runner);
-    stop_loop(runner, LOOP_SWEEP);
-    stop_loop(runner, LOOP_LAG);
-    stop_loop(runner, LOOP_HOUSEKEEP);
-    stop_loop(runner, LOOP_SKEW);
+    toc_app_stage(runner->opt.app, "hints that Kafka has not taken");
+    flush(runner, left_ms(runner, begun, FLUSH_END_MS, FLUSH_MS));
+    join_loops(runner);
 }
 
 void

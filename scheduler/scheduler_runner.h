@@ -40,7 +40,8 @@ void sched_runner_reported(void *arg, void *opaque, enum toc_status st,
 void sched_runner_start(struct sched_runner *runner, struct toc_coord *coord,
                         uint32_t node_id);
 /* In order: no new calls, hints of the next seconds sent, shards given up,
- * threads joined. Bounded: about 8 s. */
+ * threads joined. Bounded: about 8 s, when the store is interrupted after 5 s
+ * at the latest. */
 void sched_runner_stop(struct sched_runner *runner);
 /* After the bus was closed: what it still had has been reported. */
 void sched_runner_free(struct sched_runner *runner);

@@ -237,7 +237,7 @@ store_part(struct sched_combiner *combiner)
         finish_part(combiner, n, now.ns, TOC_OK, NULL);
     } else if (toc_status_retryable(st)) {
         say(combiner, st, &err);
-        if (++combiner->tries < TRIES_MAX) {
+        if (++combiner->tries < TRIES_MAX && !atomic_load(&combiner->hurry)) {
             int64_t wait_ms = RETRY_MS << 2 * (combiner->tries - 1);
             combiner->retry_at_ns = toc_mono_add_ms(now, wait_ms).ns;
             return combiner->retry_at_ns;

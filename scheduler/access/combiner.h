@@ -74,6 +74,7 @@ struct sched_combiner {
     int64_t gather_until_ns;
     unsigned tries;
     int64_t retry_at_ns;
+    _Atomic bool hurry; /* the process stops: no second try */
     bool failing;
     _Atomic uint64_t transactions, rows; /* since start, for tests and logs */
 };
