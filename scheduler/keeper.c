@@ -67,8 +67,11 @@ on_event(void *arg, const struct toc_coord_event *event)
         break;
     case TOC_COORD_RESET:
     case TOC_COORD_SYNCED:
+    case TOC_COORD_WANTED:
+    case TOC_COORD_UNWANTED:
         break;
     }
+    sched_roster_event(keeper->roster, event);
     sched_owner_event(&keeper->owner, event, mono_ns(keeper));
 }
 
@@ -142,6 +145,23 @@ release(struct sched_keeper *keeper, const struct sched_owner_action *action)
 }
 
 static void
+want(struct sched_keeper *keeper, const struct sched_owner_action *action,
+     bool wanted)
+{
+    struct toc_error err = {0};
+
+    if (toc_coord_want(keeper->coord, action->shards, action->n, wanted,
+                       &err) != TOC_OK)
+        TOC_LOG(WARN, "shards.want_failed",
+                F_MSG("cannot say which shards are to be ours; they stay where "
+                      "they are"),
+                F_ERR(&err));
+    else if (wanted)
+        TOC_LOG(INFO, "shards.wanted", F_MSG("asked for shards of others"),
+                F_SHARDS(keeper, action->n));
+}
+
+static void
 carry_out(struct sched_keeper *keeper, const struct sched_owner_action *action)
 {
     switch (action->kind) {
@@ -161,7 +181,23 @@ carry_out(struct sched_keeper *keeper, const struct sched_owner_action *action)
         TOC_LOG(INFO, "shards.dropped", F_MSG("shards are not ours any more"),
                 F_SHARDS(keeper, action->n));
         break;
+    case SCHED_OWNER_WANT:
+        want(keeper, action, true);
+        break;
+    case SCHED_OWNER_UNWANT:
+        want(keeper, action, false);
+        break;
     }
+}
+
+static void
+take_asked(struct sched_keeper *keeper)
+{
+    uint16_t shards[TOC_SHARDS];
+    size_t n = sched_roster_take_asked(keeper->roster, shards);
+
+    for (size_t i = 0; i < n; i++)
+        sched_owner_ask(&keeper->owner, shards[i]);
 }
 
 /* Returns when to look again. */
@@ -174,6 +210,7 @@ act(struct sched_keeper *keeper)
     if (sched_owner_handing(&keeper->owner) &&
         !sched_memory_unsent(keeper->memory, keeper->hand_until_ms))
         sched_owner_flushed(&keeper->owner);
+    take_asked(keeper);
     do {
         wake_ns = sched_owner_step(&keeper->owner, mono_ns(keeper), &action);
         carry_out(keeper, &action);

@@ -1,6 +1,6 @@
 /*
  * Carries out what the owner state machine decides, against the coordination
- * port: claims, hand-overs, releases, and the orderly leave at the end.
+ * port: claims, hand-overs, releases, wishes, and the orderly leave at the end.
  *
  * Threads: coordination. Blocking: coord calls, and poll up to its timeout.
  */
@@ -9,12 +9,14 @@
 
 #include "scheduler/memory.h"
 #include "scheduler/owner.h"
+#include "scheduler/roster.h"
 
 struct sched_keeper {
     const struct toc_clock *clk;
     struct toc_coord *coord;
     struct sched_shards *shards;
     struct sched_memory *memory;
+    struct sched_roster *roster;
     void (*changed)(void *arg); /* shards were taken or dropped */
     void *arg;
 

@@ -225,6 +225,7 @@ offer_locked(struct sched_memory *memory, const struct toc_task *task,
     sched_wheel_insert(&memory->wheel, &entry->wheel, entry->due_ms);
     memory->waiting++;
     memory->bytes += entry_bytes(entry);
+    atomic_fetch_add(&memory->offered[toc_slice_shard(entry->slice)], 1);
     *ret_ring = entry->due_ms < memory->wake_ms;
     if (*ret_ring)
         memory->wake_ms = entry->due_ms; /* rung for it once */
@@ -312,6 +313,21 @@ sched_memory_len(struct sched_memory *memory)
     n = memory->waiting;
     pthread_mutex_unlock(&memory->lock);
     return n;
+}
+
+double
+sched_memory_share(struct sched_memory *memory)
+{
+    double max = (double)memory->opt.entries_max * FRESH_PERCENT / 100;
+    double entries, bytes;
+
+    pthread_mutex_lock(&memory->lock);
+    entries = (double)memory->waiting / max;
+    bytes = (double)memory->bytes / (max * BYTES_PER_ENTRY);
+    pthread_mutex_unlock(&memory->lock);
+    if (bytes > entries)
+        entries = bytes;
+    return entries < 1 ? entries : 1;
 }
 
 bool

@@ -81,6 +81,7 @@ struct sched_memory {
     size_t bytes;
     int64_t wake_ms;            /* an earlier entry must ring the bell */
     struct toc_link taken_list; /* oldest first */
+    _Atomic uint32_t offered[TOC_SHARDS]; /* hints taken, ever; no lock */
 };
 
 void sched_memory_init(struct sched_memory *memory,
@@ -100,6 +101,8 @@ void sched_memory_hasten(struct sched_memory *memory, int64_t until_ms);
  */
 bool sched_memory_unsent(struct sched_memory *memory, int64_t until_ms);
 size_t sched_memory_len(struct sched_memory *memory); /* all but TAKEN */
+/* How full it is, between 0 and 1: of what the loader's fresh part may fill. */
+double sched_memory_share(struct sched_memory *memory);
 
 /* ---- the publisher's ------------------------------------------------- */
 

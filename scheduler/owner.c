@@ -25,6 +25,15 @@ sched_owner_init(struct sched_owner *owner, struct toc_str self)
 /* ---- ranks
  * ------------------------------------------------------------------- */
 
+static size_t
+find_member(const struct sched_owner *owner, struct toc_str name)
+{
+    for (size_t i = 0; i < owner->n_members; i++)
+        if (toc_str_eq(toc_str_of(owner->members[i].name), name))
+            return i;
+    return SIZE_MAX;
+}
+
 /* Stable across versions and machines: all nodes must come to the same. */
 static uint64_t
 score(const char *node, uint16_t shard)
@@ -39,6 +48,22 @@ score(const char *node, uint16_t shard)
     for (size_t i = 0; i < 8; i++)
         value = value << 8 | digest[i];
     return value;
+}
+
+/* The member that wants the shard stands before all others. */
+static void
+rank_wish(struct sched_owner *owner, uint16_t shard)
+{
+    struct toc_str wish = toc_str_of(owner->wish[shard]);
+    size_t at = wish.len == 0 ? SIZE_MAX : find_member(owner, wish);
+
+    if (at == SIZE_MAX)
+        return;
+    owner->first[shard] = (uint16_t)at;
+    if (toc_str_eq(wish, toc_str_of(owner->self)))
+        owner->rank[shard] = 0;
+    else if (score(owner->members[at].name, shard) < score(owner->self, shard))
+        owner->rank[shard]++;
 }
 
 static void
@@ -57,6 +82,8 @@ rank_shard(struct sched_owner *owner, uint16_t shard)
             owner->first[shard] = i;
         }
     }
+    owner->natural[shard] = owner->rank[shard] == 0;
+    rank_wish(owner, shard);
 }
 
 static void
@@ -71,15 +98,6 @@ rank_all(struct sched_owner *owner)
 
 /* ---- events
  * -------------------------------------------------------------------- */
-
-static size_t
-find_member(const struct sched_owner *owner, struct toc_str name)
-{
-    for (size_t i = 0; i < owner->n_members; i++)
-        if (toc_str_eq(toc_str_of(owner->members[i].name), name))
-            return i;
-    return SIZE_MAX;
-}
 
 static void
 member_up(struct sched_owner *owner, const struct toc_member *member,
@@ -126,6 +144,7 @@ forget_all(struct sched_owner *owner, int64_t now_ns)
     for (size_t i = 0; i < TOC_SHARDS; i++) {
         owner->taken[i] = false;
         owner->free_ns[i] = now_ns;
+        owner->wish[i][0] = '\0';
     }
 }
 
@@ -158,6 +177,18 @@ shard_freed(struct sched_owner *owner, uint16_t shard, int64_t now_ns)
         owner->hold[shard] = SCHED_HOLD_LOST;
 }
 
+/* wish: empty when there is none any more. */
+static void
+shard_wanted(struct sched_owner *owner, uint16_t shard, struct toc_str wish)
+{
+    char *at = owner->wish[shard];
+
+    if (wish.len >= SCHED_NODE_NAME_MAX)
+        wish.len = 0; /* no scheduler of ours is called so */
+    toc_copy(at, SCHED_NODE_NAME_MAX, wish);
+    owner->ranks_stale = true;
+}
+
 void
 sched_owner_event(struct sched_owner *owner,
                   const struct toc_coord_event *event, int64_t now_ns)
@@ -176,6 +207,11 @@ sched_owner_event(struct sched_owner *owner,
     case TOC_COORD_FREED:
         if (event->owner.shard < TOC_SHARDS)
             shard_freed(owner, event->owner.shard, now_ns);
+        break;
+    case TOC_COORD_WANTED:
+    case TOC_COORD_UNWANTED:
+        if (event->owner.shard < TOC_SHARDS)
+            shard_wanted(owner, event->owner.shard, event->owner.node);
         break;
     case TOC_COORD_RESET:
         forget_all(owner, now_ns);
@@ -222,6 +258,56 @@ find_vanished(struct sched_owner *owner)
     for (uint16_t i = 0; i < TOC_SHARDS; i++)
         if (owner->hold[i] != SCHED_HOLD_NONE && !owner->taken[i])
             owner->hold[i] = SCHED_HOLD_LOST;
+}
+
+static bool
+is_ours(const struct sched_owner *owner, const char *wish)
+{
+    return toc_str_eq(toc_str_of(wish), toc_str_of(owner->self));
+}
+
+/* What we were asked to want. Where we are first without a wish, one of another
+ * node must go; that is unwant's. */
+static bool
+want_asked(struct sched_owner *owner, struct sched_owner_action *action)
+{
+    for (uint16_t i = 0; i < TOC_SHARDS; i++) {
+        if (!owner->asked[i] || owner->natural[i])
+            continue;
+        owner->asked[i] = false;
+        if (!is_ours(owner, owner->wish[i]))
+            add(action, i);
+    }
+    action->kind = SCHED_OWNER_WANT;
+    return action->n > 0;
+}
+
+/* Wishes that say no more than the ranks do, so that none outlives its use. */
+static bool
+unwant_needless(struct sched_owner *owner, int64_t now_ns,
+                struct sched_owner_action *action, int64_t *wake_ns)
+{
+    for (uint16_t i = 0; i < TOC_SHARDS; i++) {
+        const char *wish = owner->wish[i];
+        if (owner->natural[i] &&
+            (is_ours(owner, wish) || (owner->asked[i] && wish[0] != '\0')))
+            add(action, i);
+        else if (owner->natural[i])
+            owner->asked[i] = false;
+    }
+    action->kind = SCHED_OWNER_UNWANT;
+    if (action->n == 0)
+        return false;
+    if (now_ns < owner->next_unwant_ns) {
+        if (owner->next_unwant_ns < *wake_ns)
+            *wake_ns = owner->next_unwant_ns;
+        action->n = 0;
+        return false;
+    }
+    for (size_t i = 0; i < action->n; i++)
+        owner->asked[action->shards[i]] = false;
+    owner->next_unwant_ns = now_ns + RETRY_NS;
+    return true;
 }
 
 static bool
@@ -303,7 +389,9 @@ sched_owner_step(struct sched_owner *owner, int64_t now_ns,
         return now_ns;
     if (owner->session && owner->synced) {
         rank_all(owner);
-        if (acquire_free(owner, now_ns, ret_action, &wake_ns))
+        if (acquire_free(owner, now_ns, ret_action, &wake_ns) ||
+            want_asked(owner, ret_action) ||
+            unwant_needless(owner, now_ns, ret_action, &wake_ns))
             return now_ns;
         if (sched_owner_handing(owner)) {
             if (release_handed(owner, now_ns, ret_action, &wake_ns))
@@ -344,6 +432,12 @@ sched_owner_released(struct sched_owner *owner, const uint16_t *shards,
         owner->free_ns[shards[i]] = now_ns;
     }
     owner->next_hand_ns = now_ns + HAND_EVERY_NS;
+}
+
+void
+sched_owner_ask(struct sched_owner *owner, uint16_t shard)
+{
+    owner->asked[shard] = true;
 }
 
 void

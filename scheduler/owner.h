@@ -2,11 +2,12 @@
  * Which shards this node should own, and what is to be done about it.
  *
  * Every live scheduler ranks all live schedulers for each shard by rendezvous
- * hashing; the first in rank should own it. A free shard is claimed at once by
- * the first, by the others after a while each (so that none stays free because
- * the first is ill). An owner that is not first any more, because another node
- * joined, gives the shard up: a bounded number at a time, and only once the
- * better node has been there for some seconds.
+ * hashing, behind the one that wants it (the planner asked it to, to spread
+ * load), if that lives; the first in rank should own it. A free shard is
+ * claimed at once by the first, by the others after a while each (so that none
+ * stays free because the first is ill). An owner that is not first any more,
+ * because another node joined or wants it, gives the shard up: a bounded number
+ * at a time, and only once the better node has been there for some seconds.
  *
  * Pure state machine: the runner feeds events and carries out the one action
  * of a step. Threads: coordination. Nothing blocks.
@@ -31,6 +32,8 @@ enum sched_owner_action_kind {
     SCHED_OWNER_RELEASE, /* stop hinting, give the keys up, sched_owner_released
                           */
     SCHED_OWNER_DROP,    /* stop hinting: they are not ours any more */
+    SCHED_OWNER_WANT,    /* tell all: they are to be ours */
+    SCHED_OWNER_UNWANT,  /* nobody's wish is needed for them to be ours */
 };
 
 struct sched_owner_action {
@@ -59,6 +62,10 @@ struct sched_owner {
     bool ranks_stale;
     uint16_t rank[TOC_SHARDS];  /* ours for the shard; 0: first */
     uint16_t first[TOC_SHARDS]; /* index of the member that is first */
+    bool natural[TOC_SHARDS];   /* without wishes we are first */
+    bool asked[TOC_SHARDS];     /* we are to want it */
+    char wish[TOC_SHARDS][SCHED_NODE_NAME_MAX]; /* who wants it; "": nobody */
+    int64_t next_unwant_ns;
     enum sched_hold hold[TOC_SHARDS];
     bool taken[TOC_SHARDS];      /* a key stands there, ours or another's */
     int64_t free_ns[TOC_SHARDS]; /* since when not; not before this try again */
@@ -75,6 +82,8 @@ void sched_owner_acquired(struct sched_owner *owner, const uint16_t *shards,
                           const bool *won, size_t n, int64_t now_ns);
 void sched_owner_released(struct sched_owner *owner, const uint16_t *shards,
                           size_t n, int64_t now_ns);
+/* The shard is to be ours, the planner says. */
+void sched_owner_ask(struct sched_owner *owner, uint16_t shard);
 /* Everything that was to be sent ahead for the shards being handed over has
  * been: they may go at once. */
 void sched_owner_flushed(struct sched_owner *owner);

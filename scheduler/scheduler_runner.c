@@ -1,7 +1,9 @@
 #include "scheduler/scheduler_runner.h"
 
 #include "common/base/alloc.h"
+#include "common/base/cores.h"
 #include "common/base/log.h"
+#include "common/base/os_time.h"
 #include "common/base/thread.h"
 #include "common/rpc/client.h"
 #include "common/rpc/server.h"
@@ -11,6 +13,7 @@
 #include "scheduler/lag.h"
 #include "scheduler/loader.h"
 #include "scheduler/peers.h"
+#include "scheduler/planner.h"
 #include "scheduler/publisher.h"
 #include "scheduler/skew.h"
 #include "scheduler/sweep.h"
@@ -44,6 +47,7 @@ struct loop {
     struct toc_bell own_bell;
     struct toc_thread thread;
     _Atomic bool stop;
+    _Atomic int64_t busy_ns; /* inside steps */
 };
 
 enum {
@@ -56,6 +60,8 @@ enum {
     LOOP_SKEW,
     LOOP_MONITOR,
     LOOP_COORD,
+    LOOP_LOAD,
+    LOOP_PLANNER,
     LOOPS,
 };
 
@@ -72,6 +78,10 @@ struct sched_runner {
     struct sched_housekeep house;
     struct sched_skew skew;
     struct sched_keeper keeper;
+    struct sched_roster roster;
+    struct sched_load load;
+    struct sched_planner planner;
+    double cores;
     struct sched_combiner combiner;
     struct sched_access access;
     struct sched_peers *peers;
@@ -109,8 +119,13 @@ run_loop(void *arg)
 {
     struct loop *loop = arg;
 
-    while (!atomic_load(&loop->stop))
-        wait_for(loop, loop->step(loop->self));
+    while (!atomic_load(&loop->stop)) {
+        int64_t began_ns = toc_clock_mono(loop->runner->opt.clk).ns;
+        int64_t wake_ns = loop->step(loop->self);
+        atomic_fetch_add(&loop->busy_ns,
+                         toc_clock_mono(loop->runner->opt.clk).ns - began_ns);
+        wait_for(loop, wake_ns);
+    }
 }
 
 static void
@@ -231,6 +246,34 @@ step_coord(void *self)
     return 0;
 }
 
+static int64_t
+step_load(void *self)
+{
+    struct sched_runner *runner = self;
+    struct toc_mono now = toc_clock_mono(runner->opt.clk);
+    struct sched_load_counters counters = {
+        .now_ns = now.ns,
+        .cpu_ns = toc_os_cpu_ns(),
+        .cores = runner->cores,
+        .busy_ns = {atomic_load(&runner->loops[LOOP_PUBLISHER].busy_ns),
+                    atomic_load(&runner->loops[LOOP_LOADER].busy_ns)},
+        .sent = atomic_load(&runner->publisher.sent),
+        .memory = sched_memory_share(&runner->memory),
+    };
+
+    sched_shards_snapshot(&runner->shards, counters.gen);
+    for (size_t i = 0; i < TOC_SHARDS; i++)
+        counters.offered[i] = atomic_load(&runner->memory.offered[i]);
+    sched_load_note(&runner->load, &counters);
+    return toc_mono_add_ms(now, SCHED_LOAD_EVERY_MS).ns;
+}
+
+static int64_t
+step_planner(void *self)
+{
+    return sched_planner_step(self);
+}
+
 static void
 run_worker(void *arg)
 {
@@ -345,6 +388,26 @@ init_access(struct sched_runner *runner)
         settings->key_window_hours * INT64_C(3600000);
 }
 
+static void
+init_balance(struct sched_runner *runner)
+{
+    const struct sched_runner_options *opt = &runner->opt;
+
+    runner->cores = toc_os_cores();
+    sched_roster_init(&runner->roster);
+    sched_load_init(&runner->load);
+    sched_planner_init(
+        &runner->planner,
+        &(struct sched_planner_options){.clk = opt->clk,
+                                        .roster = &runner->roster,
+                                        .load = &runner->load,
+                                        .rpc = runner->client,
+                                        .self = opt->settings->common.node,
+                                        .moves = opt->settings->move_by_load,
+                                        .skew_ms = opt->settings->move_skew_s *
+                                                   TOC_MS_PER_SEC});
+}
+
 /* Calls are answered from here on, so what answers them runs. */
 static void
 start_access(struct sched_runner *runner)
@@ -385,6 +448,8 @@ serve(struct sched_runner *runner, struct toc_error *reterr)
                        sched_access_handle, &runner->access);
     toc_rpc_server_add(runner->server, &toc__v1__peer_service__descriptor,
                        sched_peers_handle, runner->peers);
+    toc_rpc_server_add(runner->server, &toc__v1__balance_service__descriptor,
+                       sched_planner_handle, &runner->planner);
     return toc_rpc_server_start(runner->server, reterr);
 }
 
@@ -413,6 +478,7 @@ sched_runner_new(const struct sched_runner_options *opt,
     init_firing(runner);
     init_care(runner);
     init_access(runner);
+    init_balance(runner);
     start_access(runner);
     st = serve(runner, reterr);
     if (st != TOC_OK) {
@@ -453,8 +519,10 @@ sched_runner_start(struct sched_runner *runner, struct toc_coord *coord,
                                            .coord = coord,
                                            .shards = &runner->shards,
                                            .memory = &runner->memory,
+                                           .roster = &runner->roster,
                                            .changed = shards_changed,
                                            .arg = runner};
+    sched_roster_set_coord(&runner->roster, coord);
     sched_keeper_init(&runner->keeper,
                       toc_str_of(runner->opt.settings->common.node));
     toc_app_ready_set(app, "bus", true); /* its topics are there */
@@ -473,6 +541,9 @@ sched_runner_start(struct sched_runner *runner, struct toc_coord *coord,
     start_loop(runner, LOOP_COORD, "coord", "coord", step_coord, runner, NULL);
     start_loop(runner, LOOP_MONITOR, "monitor", NULL, step_monitor, runner,
                NULL);
+    start_loop(runner, LOOP_LOAD, "load", NULL, step_load, runner, NULL);
+    start_loop(runner, LOOP_PLANNER, "planner", NULL, step_planner,
+               &runner->planner, NULL);
 }
 
 /* Up to max_ms, until end_ms after the stop began. */
@@ -505,8 +576,8 @@ flush(struct sched_runner *runner, int64_t flush_ms)
 static void
 begin_stop(struct sched_runner *runner)
 {
-    static const int loops[] = {LOOP_LOADER, LOOP_SWEEP, LOOP_HOUSEKEEP,
-                                LOOP_SKEW};
+    static const int loops[] = {LOOP_LOADER, LOOP_SWEEP,   LOOP_HOUSEKEEP,
+                                LOOP_SKEW,   LOOP_PLANNER, LOOP_LOAD};
 
     atomic_store(&runner->combiner.hurry, true);
     for (size_t i = 0; i < sizeof loops / sizeof loops[0]; i++)
@@ -531,6 +602,9 @@ give_up_shards(struct sched_runner *runner)
 static void
 join_loops(struct sched_runner *runner)
 {
+    toc_app_stage(runner->opt.app, "the planner");
+    stop_loop(runner, LOOP_PLANNER);
+    stop_loop(runner, LOOP_LOAD);
     toc_app_stage(runner->opt.app, "the loader");
     stop_loop(runner, LOOP_LOADER);
     toc_app_stage(runner->opt.app, "the sweep");
@@ -570,6 +644,9 @@ sched_runner_free(struct sched_runner *runner)
     toc_rpc_server_free(runner->server);
     toc_rpc_client_free(runner->client);
     sched_peers_free(runner->peers);
+    sched_planner_done(&runner->planner);
+    sched_load_done(&runner->load);
+    sched_roster_done(&runner->roster);
     sched_combiner_done(&runner->combiner);
     sched_workers_free(runner->access.workers);
     sched_names_free(runner->access.names);

@@ -30,6 +30,18 @@ const struct toc_setting sched_setting_table[] = {
             "How long an ended task holds its key (idempotency window)"),
     INT_ROW(payload_max, "65536", 0, TOC_PAYLOAD_MAX, "bytes",
             "Largest payload that Submit takes"),
+    {
+        .name = "move_by_load",
+        .kind = TOC_SETTING_BOOL,
+        .offset = offsetof(struct sched_settings, move_by_load),
+        .fallback = "true",
+        .unit = "",
+        .doc = "Whether this node, when it plans, moves shards off nodes with "
+               "too much to do",
+    },
+    INT_ROW(move_skew_s, "180", 1, 3600, "s",
+            "How long nodes must be unevenly loaded before shards move for it; "
+            "also the time between moves, at most 30 s"),
     INT_ROW(start_timeout_s, "60", 0, 3600, "s",
             "How long to wait at start for database and Kafka"),
 };

@@ -17,6 +17,8 @@ struct sched_settings {
     int64_t retention_days;
     int64_t key_window_hours;
     int64_t payload_max;
+    bool move_by_load;
+    int64_t move_skew_s;
     int64_t start_timeout_s;
 };
 

@@ -35,6 +35,12 @@ toc_os_boot_ns(void)
     return clock_ns(CLOCK_BOOTTIME);
 }
 
+int64_t
+toc_os_cpu_ns(void)
+{
+    return clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+}
+
 void
 toc_os_sleep_until_mono(int64_t until_ns)
 {

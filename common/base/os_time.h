@@ -13,6 +13,7 @@
 int64_t toc_os_wall_ns(void); /* since 1970 UTC; may jump */
 int64_t toc_os_mono_ns(void); /* steady */
 int64_t toc_os_boot_ns(void); /* steady, counts while the machine sleeps */
+int64_t toc_os_cpu_ns(void);  /* what this process has used, all threads */
 
 void toc_os_sleep_until_mono(int64_t until_ns);
 

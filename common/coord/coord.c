@@ -32,6 +32,15 @@ toc_coord_release(struct toc_coord *coord, const uint16_t *shards, size_t n,
 }
 
 enum toc_status
+toc_coord_want(struct toc_coord *coord, const uint16_t *shards, size_t n,
+               bool wanted, struct toc_error *reterr)
+{
+    if (n == 0)
+        return TOC_OK;
+    return coord->ops->want(coord->self, shards, n, wanted, reterr);
+}
+
+enum toc_status
 toc_coord_leave(struct toc_coord *coord, struct toc_error *reterr)
 {
     return coord->ops->leave(coord->self, reterr);

@@ -2,9 +2,10 @@
  * The coordination port: who is there and who owns which shard.
  *
  * A process holds one session (a lease that the backend keeps alive on a thread
- * of its own). Under it stand the process's member key and its owner keys; all
- * vanish when the session ends. Nothing rests on this being true: two owners of
- * a shard, or none, cost time only.
+ * of its own). Under it stand the process's member key, its owner keys and its
+ * wishes (shards that are to be its, whoever owns them now); all vanish when
+ * the session ends. Nothing rests on this being true: two owners of a shard, or
+ * none, cost time only.
  *
  * Threads: one thread calls the operations of a handle; toc_coord_deadline and
  * toc_coord_wake may be called from any. Blocking: up to the backend's request
@@ -42,6 +43,8 @@ enum toc_coord_event_kind {
     TOC_COORD_SYNCED,       /* all that stood there has been told */
     TOC_COORD_SESSION_LOST, /* our session ended: our keys are gone */
     TOC_COORD_SESSION_NEW,  /* we have a session (again); nothing owned yet */
+    TOC_COORD_WANTED,       /* owner.shard is to be owner.node's */
+    TOC_COORD_UNWANTED,     /* owner.shard only: nobody's wish any more */
 };
 
 struct toc_coord_event {
@@ -61,6 +64,8 @@ struct toc_coord_ops {
                                bool *ret_won, struct toc_error *reterr);
     enum toc_status (*release)(void *self, const uint16_t *shards, size_t n,
                                struct toc_error *reterr);
+    enum toc_status (*want)(void *self, const uint16_t *shards, size_t n,
+                            bool wanted, struct toc_error *reterr);
     enum toc_status (*leave)(void *self, struct toc_error *reterr);
     enum toc_status (*snapshot)(void *self, struct toc_arena *arena,
                                 struct toc_member **ret_members,
@@ -96,7 +101,14 @@ TOC_MUST_CHECK enum toc_status toc_coord_release(struct toc_coord *coord,
                                                  const uint16_t *shards,
                                                  size_t n,
                                                  struct toc_error *reterr);
-/* Ends the session: member and owner keys vanish at once. */
+/* While our session lasts the shards are to be ours; a wish that stands for one
+ * is replaced. Not wanted: wishes for them are removed, whosesoever. It changes
+ * no owner. */
+TOC_MUST_CHECK enum toc_status toc_coord_want(struct toc_coord *coord,
+                                              const uint16_t *shards, size_t n,
+                                              bool wanted,
+                                              struct toc_error *reterr);
+/* Ends the session: member and owner keys, and wishes, vanish at once. */
 TOC_MUST_CHECK enum toc_status toc_coord_leave(struct toc_coord *coord,
                                                struct toc_error *reterr);
 /* What stands there now; for lists. Any thread. */

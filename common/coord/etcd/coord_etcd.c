@@ -512,6 +512,40 @@ op_release(void *self, const uint16_t *shards, size_t n,
     return st;
 }
 
+/* Wishes stand under the lease, so that they go when we do. */
+static enum toc_status
+want_some(struct toc_coord_etcd *coord, int64_t lease, const uint16_t *shards,
+          size_t n, struct toc_error *reterr)
+{
+    TOC_CLEANUP(toc_buf_done) struct toc_buf body = {0};
+    TOC_CLEANUP(toc_buf_done) struct toc_buf reply = {0};
+    toc_etcd_put_want(&body, prefix_of(coord), shards, n,
+                      toc_buf_view(&coord->owner_value), lease);
+    enum toc_status st =
+        toc_etcd_http_post(&coord->http, "/v3/kv/txn", toc_buf_view(&body),
+                           REQUEST_MS, &reply, reterr);
+    if (st != TOC_NOT_FOUND)
+        return st;
+    toc_etcd_session_fail(&coord->session, lease); /* poll tells */
+    return toc_error_set(reterr, TOC_UNAVAILABLE, "etcd", 0,
+                         "the session has ended");
+}
+
+static enum toc_status
+op_want(void *self, const uint16_t *shards, size_t n, bool wanted,
+        struct toc_error *reterr)
+{
+    struct toc_coord_etcd *coord = self;
+    int64_t lease = 0;
+    enum toc_status st = check_shards(shards, n, reterr);
+    if (st == TOC_OK)
+        st = need_lease(coord, &lease, reterr);
+    for (size_t i = 0; st == TOC_OK && i < n; i += chunk_of(n - i))
+        st = want_some(coord, wanted ? lease : 0, shards + i, chunk_of(n - i),
+                       reterr);
+    return st;
+}
+
 static enum toc_status
 op_leave(void *self, struct toc_error *reterr)
 {
@@ -596,6 +630,7 @@ static const struct toc_coord_ops ops = {
     .poll = op_poll,
     .acquire = op_acquire,
     .release = op_release,
+    .want = op_want,
     .leave = op_leave,
     .snapshot = op_snapshot,
     .deadline_boot_ns = op_deadline,

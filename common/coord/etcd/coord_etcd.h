@@ -2,7 +2,8 @@
  * Coordination by etcd v3, through its JSON gateway with libcurl.
  *
  * Keys: <prefix>members/<role>/<node> (JSON: address, node_id, started_ms) and
- * <prefix>own/<shard, 3 digits> (JSON: node, address). Keepalive runs on a
+ * <prefix>own/<shard, 3 digits> (JSON: node, address); wishes likewise under
+ * <prefix>want/. Keepalive runs on a
  * thread of its own at a third of the TTL; the deadline is the boot-time clock
  * before sending + TTL - 300 ms. After a compacted watch everything is read
  * anew. No heartbeat writes to the store.

@@ -61,6 +61,12 @@ void toc_etcd_put_acquire(struct toc_buf *out, struct toc_str prefix,
 void toc_etcd_put_release(struct toc_buf *out, struct toc_str prefix,
                           const uint16_t *shards, size_t n, int64_t lease);
 
+/* One transaction that puts the wishes under the lease, or (lease 0) removes
+ * them. n <= TOC_ETCD_TXN_MAX. */
+void toc_etcd_put_want(struct toc_buf *out, struct toc_str prefix,
+                       const uint16_t *shards, size_t n, struct toc_str value,
+                       int64_t lease);
+
 /* ---- answers -------------------------------------------------------- */
 
 TOC_MUST_CHECK enum toc_status toc_etcd_parse_error(long http_code,
@@ -91,9 +97,10 @@ bool toc_etcd_put_member_value(struct toc_buf *out, struct toc_str address,
 bool toc_etcd_put_owner_value(struct toc_buf *out, struct toc_str node,
                               struct toc_str address);
 /*
- * The event that a key stands for: MEMBER_UP or _DOWN, OWNED or FREED; false
- * when it means nothing to us. An owner whose value cannot be read is told
- * with empty texts: the key stands there, so nobody else can take the shard.
+ * The event that a key stands for: MEMBER_UP or _DOWN, OWNED or FREED, WANTED
+ * or UNWANTED; false when it means nothing to us. An owner whose value cannot
+ * be read is told with empty texts: the key stands there, so nobody else can
+ * take the shard.
  */
 bool toc_etcd_event_of(struct toc_str prefix, const struct toc_etcd_kv *kv,
                        struct toc_arena *arena, struct toc_coord_event *ret);

@@ -275,21 +275,23 @@ member_of(struct toc_str path, const struct toc_etcd_kv *kv,
     return true;
 }
 
+/* own/ and want/ look alike: kind when the key stands there, else gone. */
 static bool
 owner_of(struct toc_str path, const struct toc_etcd_kv *kv,
+         enum toc_coord_event_kind kind, enum toc_coord_event_kind gone,
          struct toc_arena *arena, struct toc_coord_event *ret)
 {
     int64_t shard;
     if (path.len != 3 || path.ptr[0] == '-' ||
         !toc_parse_i64(path, 0, TOC_ETCD_SHARDS - 1, &shard))
         return false;
-    *ret = (struct toc_coord_event){.kind = TOC_COORD_FREED,
-                                    .owner.shard = (uint16_t)shard};
+    *ret =
+        (struct toc_coord_event){.kind = gone, .owner.shard = (uint16_t)shard};
     if (kv->deleted)
         return true;
     TOC_CLEANUP(json_done)
     json_t *json = json_loadb(kv->value.ptr, kv->value.len, 0, NULL);
-    ret->kind = TOC_COORD_OWNED;
+    ret->kind = kind;
     ret->owner.node = arena_text_at(json, "node", arena);
     ret->owner.address = arena_text_at(json, "address", arena);
     return true;
@@ -315,6 +317,9 @@ toc_etcd_event_of(struct toc_str prefix, const struct toc_etcd_kv *kv,
     if (after(path, TOC_STR("members/"), &rest))
         return member_of(rest, kv, arena, ret);
     if (after(path, TOC_STR("own/"), &rest))
-        return owner_of(rest, kv, arena, ret);
+        return owner_of(rest, kv, TOC_COORD_OWNED, TOC_COORD_FREED, arena, ret);
+    if (after(path, TOC_STR("want/"), &rest))
+        return owner_of(rest, kv, TOC_COORD_WANTED, TOC_COORD_UNWANTED, arena,
+                        ret);
     return false;
 }

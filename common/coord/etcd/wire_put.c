@@ -86,13 +86,20 @@ toc_etcd_put_key(struct toc_buf *out, struct toc_str key, struct toc_str value,
 }
 
 static void
-put_owner_key(struct toc_buf *out, struct toc_str prefix, uint16_t shard)
+put_shard_key(struct toc_buf *out, struct toc_str prefix, const char *folder,
+              uint16_t shard)
 {
     struct toc_buf key = {0};
     toc_buf_str(&key, prefix);
-    toc_buf_printf(&key, "own/%03u", (unsigned)shard);
+    toc_buf_printf(&key, "%s/%03u", folder, (unsigned)shard);
     put_base64(out, "key", toc_buf_view(&key));
     toc_buf_done(&key);
+}
+
+static void
+put_owner_key(struct toc_buf *out, struct toc_str prefix, uint16_t shard)
+{
+    put_shard_key(out, prefix, "own", shard);
 }
 
 static void
@@ -152,6 +159,37 @@ toc_etcd_put_release(struct toc_buf *out, struct toc_str prefix,
         if (i > 0)
             toc_buf_char(out, ',');
         put_release_one(out, prefix, shards[i], lease);
+    }
+    toc_buf_text(out, "]}");
+}
+
+static void
+put_want_one(struct toc_buf *out, struct toc_str prefix, uint16_t shard,
+             struct toc_str value, int64_t lease)
+{
+    toc_buf_text(out, lease != 0 ? "{\"request_put\":{"
+                                 : "{\"request_delete_range\":{");
+    put_shard_key(out, prefix, "want", shard);
+    if (lease != 0) {
+        toc_buf_char(out, ',');
+        put_base64(out, "value", value);
+        toc_buf_char(out, ',');
+        put_i64(out, "lease", lease);
+    }
+    toc_buf_text(out, "}}");
+}
+
+void
+toc_etcd_put_want(struct toc_buf *out, struct toc_str prefix,
+                  const uint16_t *shards, size_t n, struct toc_str value,
+                  int64_t lease)
+{
+    TOC_ASSERT(n <= TOC_ETCD_TXN_MAX);
+    toc_buf_text(out, "{\"success\":[");
+    for (size_t i = 0; i < n; i++) {
+        if (i > 0)
+            toc_buf_char(out, ',');
+        put_want_one(out, prefix, shards[i], value, lease);
     }
     toc_buf_text(out, "]}");
 }

@@ -254,10 +254,11 @@ etcd_compact(const struct etcd *etcd)
 struct view {
     struct toc_coord_etcd *handle;
     struct toc_coord *coord;
-    char kinds[4096]; /* one letter per event: U D O F R S L N */
+    char kinds[4096]; /* one letter per event: U D O F R S L N W X */
     size_t n_kinds;
     char owners[TOC_ETCD_SHARDS][32]; /* "" free, "?" unreadable */
-    char members[16][64];             /* "role/node=address" */
+    char wishes[TOC_ETCD_SHARDS][32];
+    char members[16][64]; /* "role/node=address" */
     size_t n_members;
     struct toc_member last_member;
     char last_address[64];
@@ -306,7 +307,7 @@ view_event(void *arg, const struct toc_coord_event *event)
 {
     struct view *view = arg;
     ck_assert_uint_lt(view->n_kinds + 1, sizeof view->kinds);
-    view->kinds[view->n_kinds++] = "UDOFRSLN"[event->kind];
+    view->kinds[view->n_kinds++] = "UDOFRSLNWX"[event->kind];
     switch (event->kind) {
     case TOC_COORD_MEMBER_UP:
     case TOC_COORD_MEMBER_DOWN:
@@ -321,8 +322,15 @@ view_event(void *arg, const struct toc_coord_event *event)
     case TOC_COORD_FREED:
         view->owners[event->owner.shard][0] = '\0';
         break;
+    case TOC_COORD_WANTED:
+        toc_copy(view->wishes[event->owner.shard], 32, event->owner.node);
+        break;
+    case TOC_COORD_UNWANTED:
+        view->wishes[event->owner.shard][0] = '\0';
+        break;
     case TOC_COORD_RESET:
         memset(view->owners, 0, sizeof view->owners);
+        memset(view->wishes, 0, sizeof view->wishes);
         view->n_members = 0;
         view->synced = false;
         break;

@@ -202,6 +202,41 @@ START_TEST(leaving_frees_shards_at_once)
 END_TEST
 
 /* Keys of others, by mistake or malice, harm nothing. */
+START_TEST(wishes_go_with_the_session_and_the_last_one_counts)
+{
+    struct etcd etcd;
+    struct view a, b;
+    uint16_t shards[100];
+    etcd_shared(&etcd);
+    view_open(&a, &etcd, "a");
+    view_open(&b, &etcd, "b");
+    UNTIL_READY(&a);
+    UNTIL_READY(&b);
+    shards_from(shards, 100, 10); /* more than one transaction holds */
+    ck_assert_int_eq(toc_coord_want(a.coord, shards, 100, true, NULL), TOC_OK);
+    POLL_UNTIL(&b, strcmp(b.wishes[109], "a") == 0);
+    ck_assert_str_eq(b.wishes[10], "a");
+    ck_assert_str_eq(b.wishes[110], "");
+    ck_assert_str_eq(b.owners[10], ""); /* it changes no owner */
+    ck_assert_int_eq(toc_coord_want(b.coord, shards, 3, true, NULL), TOC_OK);
+    POLL_UNTIL(&a, strcmp(a.wishes[12], "b") == 0);
+    ck_assert_int_eq(toc_coord_want(a.coord, shards, 1, false, NULL), TOC_OK);
+    POLL_UNTIL(&a, a.wishes[10][0] == '\0');
+    ck_assert_int_eq(toc_coord_leave(b.coord, NULL), TOC_OK);
+    POLL_UNTIL(&a, a.wishes[11][0] == '\0' && a.wishes[12][0] == '\0');
+    ck_assert_str_eq(a.wishes[13], "a");
+    ck_assert_int_eq(toc_coord_want(b.coord, shards, 1, true, NULL),
+                     TOC_UNAVAILABLE);
+    view_close(&a);
+    view_open(&a, &etcd, "c");
+    UNTIL_READY(&a);
+    for (size_t i = 0; i < ALL; i++)
+        ck_assert_str_eq(a.wishes[i], "");
+    view_close(&a);
+    view_close(&b);
+}
+END_TEST
+
 START_TEST(garbage_is_survived)
 {
     struct etcd etcd;
@@ -307,5 +342,6 @@ END_TEST
 TOC_CHECK_MAIN("coord shards", one_winner_for_each_shard,
                what_is_ours_is_won_again_and_nobody_elses,
                only_the_owner_gives_up, a_shard_that_does_not_exist_is_refused,
-               leaving_frees_shards_at_once, garbage_is_survived,
-               lists_from_other_threads)
+               leaving_frees_shards_at_once,
+               wishes_go_with_the_session_and_the_last_one_counts,
+               garbage_is_survived, lists_from_other_threads)

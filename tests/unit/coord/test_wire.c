@@ -233,6 +233,13 @@ START_TEST(keys_become_events)
     ck_assert(event_of("/toc/c/own/007", "rubbish", &event));
     ck_assert_int_eq(event.kind, TOC_COORD_OWNED);
     ck_assert_uint_eq(event.owner.node.len, 0);
+    ck_assert(event_of("/toc/c/want/255", value.data, &event));
+    ck_assert_int_eq(event.kind, TOC_COORD_WANTED);
+    ck_assert_uint_eq(event.owner.shard, 255);
+    TOC_ASSERT_STR(event.owner.node, "n");
+    ck_assert(event_of("/toc/c/want/007", NULL, &event));
+    ck_assert_int_eq(event.kind, TOC_COORD_UNWANTED);
+    ck_assert_uint_eq(event.owner.shard, 7);
     toc_buf_done(&value);
     toc_arena_done(&arena);
 }
@@ -251,6 +258,7 @@ START_TEST(other_keys_mean_nothing)
         "/toc/c/own/-00",
         "/toc/c/own/0x1",
         "/toc/c/own/0001",
+        "/toc/c/want/256",
         "/toc/c/members/",
         "/toc/c/members/executor",
         "/toc/c/members/executor/",

@@ -23,6 +23,7 @@ static struct node {
 } nodes[NODES];
 static int keys[TOC_SHARDS];   /* the owner, -1: none */
 static bool stale[TOC_SHARDS]; /* the key stands under an older session */
+static int wishes[TOC_SHARDS]; /* who wants it, -1: nobody */
 static enum { ANSWERED, LOST, HALF } answers; /* of claims */
 static int64_t now_ns;
 
@@ -59,6 +60,9 @@ tell_state(struct node *node)
     for (int s = 0; s < TOC_SHARDS; s++)
         if (keys[s] >= 0)
             tell(node, TOC_COORD_OWNED, keys[s], s);
+    for (int s = 0; s < TOC_SHARDS; s++)
+        if (wishes[s] >= 0)
+            tell(node, TOC_COORD_WANTED, wishes[s], s);
     tell(node, TOC_COORD_SYNCED, -1, 0);
 }
 
@@ -87,6 +91,11 @@ vanish(int who)
         if (keys[s] == who) {
             keys[s] = -1;
             tell_all(TOC_COORD_FREED, -1, s);
+        }
+    for (int s = 0; s < TOC_SHARDS; s++)
+        if (wishes[s] == who) {
+            wishes[s] = -1;
+            tell_all(TOC_COORD_UNWANTED, -1, s);
         }
 }
 
@@ -119,6 +128,12 @@ carry_out(int who, const struct sched_owner_action *action)
                 keys[s] = -1;
                 tell_all(TOC_COORD_FREED, -1, s);
             }
+        } else if (action->kind == SCHED_OWNER_WANT) {
+            wishes[s] = who;
+            tell_all(TOC_COORD_WANTED, who, s);
+        } else if (action->kind == SCHED_OWNER_UNWANT) {
+            wishes[s] = -1;
+            tell_all(TOC_COORD_UNWANTED, -1, s);
         }
     }
     if (action->kind == SCHED_OWNER_ACQUIRE)
@@ -163,7 +178,7 @@ set_up(void)
 {
     memset(nodes, 0, sizeof nodes);
     for (int s = 0; s < TOC_SHARDS; s++)
-        keys[s] = -1;
+        keys[s] = wishes[s] = -1;
     memset(stale, 0, sizeof stale);
     answers = ANSWERED;
     now_ns = 1000 * MS;
@@ -367,6 +382,139 @@ START_TEST(coming_and_going_ends_with_one_owner_each)
 }
 END_TEST
 
+static int
+some_shard_of(int who)
+{
+    for (int s = 0; s < TOC_SHARDS; s++)
+        if (keys[s] == who)
+            return s;
+    ck_abort_msg("%s owns nothing", names[who]);
+}
+
+static size_t
+count_wishes(void)
+{
+    size_t n = 0;
+
+    for (int s = 0; s < TOC_SHARDS; s++)
+        n += wishes[s] >= 0;
+    return n;
+}
+
+START_TEST(a_wanted_shard_moves_alone_and_stays)
+{
+    set_up();
+    join(0);
+    join(1);
+    run(20000);
+    size_t before = count(0), released = nodes[0].released;
+    int s = some_shard_of(0);
+    sched_owner_ask(&nodes[1].owner, (uint16_t)s);
+    run(1000);
+    ck_assert_int_eq(keys[s], 1);
+    ck_assert_uint_eq(count(0), before - 1);
+    run(60000);
+    join(2); /* takes its share, but not that one */
+    run(20000);
+    ck_assert_int_eq(keys[s], 1);
+    ck_assert_uint_gt(count(2), 40);
+    ck_assert_uint_lt(nodes[0].released, released + 1 + count(2));
+    ck_assert_uint_eq(count_wishes(), 1);
+}
+END_TEST
+
+START_TEST(a_wish_ends_with_its_node)
+{
+    set_up();
+    for (int i = 0; i < 3; i++)
+        join(i);
+    run(20000);
+    int s = some_shard_of(0);
+    sched_owner_ask(&nodes[1].owner, (uint16_t)s);
+    run(1000);
+    ck_assert_int_eq(keys[s], 1);
+    vanish(1);
+    run(100);
+    ck_assert_int_eq(keys[s], 0); /* as if it had never been wanted */
+    ck_assert_uint_eq(count(-1), 0);
+    join(1);
+    run(20000);
+    ck_assert_int_eq(keys[s], 0);
+    ck_assert_uint_eq(count_wishes(), 0);
+}
+END_TEST
+
+START_TEST(back_at_its_first_no_wish_is_left)
+{
+    set_up();
+    for (int i = 0; i < 3; i++)
+        join(i);
+    run(20000);
+    int s = some_shard_of(0);
+    sched_owner_ask(&nodes[1].owner, (uint16_t)s);
+    run(1000);
+    sched_owner_ask(&nodes[2].owner, (uint16_t)s);
+    run(1000);
+    ck_assert_int_eq(keys[s], 2);
+    ck_assert_int_eq(wishes[s], 2);
+    sched_owner_ask(&nodes[0].owner, (uint16_t)s);
+    run(2000);
+    ck_assert_int_eq(keys[s], 0);
+    ck_assert_uint_eq(count_wishes(), 0);
+    sched_owner_ask(&nodes[0].owner, (uint16_t)s); /* it is its already */
+    run(2000);
+    ck_assert_uint_eq(count_wishes(), 0);
+    /* What the ranks come to say by themselves needs no wish any more. */
+    sched_owner_ask(&nodes[1].owner, (uint16_t)s);
+    run(1000);
+    ck_assert_uint_eq(count_wishes(), 1);
+    vanish(0);
+    vanish(2);
+    run(3000);
+    ck_assert_uint_eq(count(1), TOC_SHARDS);
+    ck_assert_uint_eq(count_wishes(), 0);
+}
+END_TEST
+
+START_TEST(a_wiped_etcd_forgets_wishes)
+{
+    set_up();
+    join(0);
+    join(1);
+    run(20000);
+    int s = some_shard_of(0);
+    sched_owner_ask(&nodes[1].owner, (uint16_t)s);
+    run(1000);
+    for (int i = 0; i < TOC_SHARDS; i++)
+        keys[i] = wishes[i] = -1;
+    for (int i = 0; i < 2; i++)
+        tell_state(&nodes[i]);
+    run(3000);
+    ck_assert_int_eq(keys[s], 0);
+    ck_assert_uint_eq(count(0) + count(1), TOC_SHARDS);
+}
+END_TEST
+
+START_TEST(a_wish_of_one_who_is_ill_leaves_no_shard_free)
+{
+    set_up();
+    join(0);
+    join(1);
+    run(20000);
+    int s = some_shard_of(0);
+    wishes[s] = 1; /* it stands, but node b claims nothing */
+    nodes[1].owner.session = false;
+    tell_all(TOC_COORD_WANTED, 1, s);
+    size_t free_for = 0;
+    for (int i = 0; i < 200; i++) {
+        run(50);
+        free_for += keys[s] < 0;
+        ck_assert_uint_lt(free_for, 200);
+    }
+    ck_assert_uint_lt(free_for, 170); /* the owner takes it back after 1 s */
+}
+END_TEST
+
 TOC_CHECK_MAIN("owner", the_first_takes_all_at_once,
                a_second_gets_its_share_and_no_more_moves,
                survivors_take_over_at_once,
@@ -378,4 +526,7 @@ TOC_CHECK_MAIN("owner", the_first_takes_all_at_once,
                a_claim_whose_answer_was_lost_is_made_again,
                a_claim_that_half_took_effect_is_made_again,
                late_words_of_a_keys_past_lose_nothing,
-               coming_and_going_ends_with_one_owner_each)
+               coming_and_going_ends_with_one_owner_each,
+               a_wanted_shard_moves_alone_and_stays, a_wish_ends_with_its_node,
+               back_at_its_first_no_wish_is_left, a_wiped_etcd_forgets_wishes,
+               a_wish_of_one_who_is_ill_leaves_no_shard_free)
