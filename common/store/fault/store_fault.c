@@ -270,6 +270,8 @@ void
 toc_store_fault_init(struct toc_store_fault *fault, struct toc_store *inner,
                      const struct toc_fault_plan *plan)
 {
-    *fault = (struct toc_store_fault){
-        .port = {&fault_ops, fault}, .inner = inner, .plan = plan};
+    *fault =
+        (struct toc_store_fault){.port = {.ops = &fault_ops, .self = fault},
+                                 .inner = inner,
+                                 .plan = plan};
 }
