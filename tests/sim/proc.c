@@ -121,6 +121,7 @@ sim_proc_init(struct sim_proc *proc, struct sim_world *world, const char *name)
     proc->name = name;
     proc->clock = (struct toc_clock){&proc_clock_ops, proc};
     sim_pool_init(&proc->pool);
+    toc_list_push(&world->procs, &proc->link);
 }
 
 void
@@ -186,7 +187,24 @@ sim_loop_pause(int64_t until_ns)
 }
 
 void
-sim_loop_nudge(struct sim_loop *loop)
+sim_loop_await(const void *what, int64_t until_ns)
 {
-    sim_place(loop->proc->world, &loop->wake, loop->proc->world->now_ns);
+    running->awaits = what;
+    sim_loop_pause(until_ns);
+    running->awaits = NULL;
+}
+
+void
+sim_nudge(struct sim_world *world, const void *what, int64_t at_ns)
+{
+    for (struct toc_link *link = world->procs.next; link != &world->procs;
+         link = link->next) {
+        struct sim_proc *proc = toc_container_of(link, struct sim_proc, link);
+        for (size_t i = 0; i < SIM_LOOPS_MAX; i++) {
+            struct sim_loop *loop = &proc->loops[i];
+            if (loop->fiber != NULL && loop->awaits == what &&
+                loop->wake.at_ns > at_ns)
+                sim_place(world, &loop->wake, at_ns);
+        }
+    }
 }

@@ -18,7 +18,6 @@
 
 typedef int64_t sim_step_fn(void *self);
 
-struct sim_proc;
 struct sim_fault;
 
 struct sim_loop {
@@ -30,10 +29,12 @@ struct sim_loop {
     struct sim_event wake;
     struct sim_fiber *fiber;       /* NULL: unused */
     bool by_bell;                  /* it sleeps, and the bell may wake it */
+    const void *awaits;            /* NULL: nothing in particular */
     const struct sim_fault *fault; /* of the operation under way */
 };
 
 struct sim_proc {
+    struct toc_link link; /* of the world's processes */
     struct sim_world *world;
     const char *name;
     struct sim_pool pool;
@@ -69,7 +70,9 @@ struct sim_loop *sim_loop_running(void);
 /* Goes on at the time, or before when it is nudged, or never when it is killed
  * meanwhile. */
 void sim_loop_pause(int64_t until_ns);
-/* From outside: its pause ends now. */
-void sim_loop_nudge(struct sim_loop *loop);
+/* The same, until somebody nudges those who wait for `what`. */
+void sim_loop_await(const void *what, int64_t until_ns);
+/* From anywhere: the pauses of those who wait for it end at the time. */
+void sim_nudge(struct sim_world *world, const void *what, int64_t at_ns);
 
 #endif

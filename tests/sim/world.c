@@ -27,6 +27,7 @@ sim_world_init(struct sim_world *world, uint64_t seed)
     toc_rng_seed(&world->chance, seed);
     toc_rng_seed(&world->ids, ~seed);
     toc_rng_use(&world->ids);
+    toc_list_init(&world->procs);
     sim_pool_init(&world->pool);
     (void)sim_pool_use(&world->pool);
     toc_heap_init(&world->events, sooner);

@@ -45,6 +45,7 @@ struct sim_world {
     struct toc_heap events;
     uint64_t placed, happened;
     struct sim_trace trace;
+    struct toc_link procs;
     struct sim_pool pool; /* what no process holds: servers, clients */
     bool over;            /* a check failed: nothing more happens */
 };
