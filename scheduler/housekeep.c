@@ -88,7 +88,9 @@ free_keys(struct sched_housekeep *house, int64_t now_ms)
     full = freed == GC_AT_ONCE;
     busy = full || house->gc_full;
     house->gc_full = full;
-    if (st == TOC_OK && !full)
+    /* What the store cannot read or refuses is passed, and comes round again.
+     */
+    if (!full && !toc_status_retryable(st))
         house->gc_shard = (uint16_t)((shard + 1) % TOC_SHARDS);
     /* Where one shard has much to free, the next one probably has, too. */
     house->gc_ns =

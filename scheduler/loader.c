@@ -30,6 +30,8 @@ sched_loader_init(struct sched_loader *loader,
     memset(loader, 0, sizeof *loader);
     loader->opt = *opt;
     atomic_init(&loader->cursor_ms, INT64_MIN);
+    sched_quarantine_init(&loader->held, "loader");
+    sched_bad_rows_init(&loader->bad_rows, opt->clk, opt->store);
 }
 
 int64_t
@@ -49,15 +51,26 @@ take_row(void *arg, const struct toc_task *task)
         reading->full = true;
 }
 
-static enum toc_status
-read_rows(struct sched_loader *loader, const uint16_t *slices, size_t n,
-          const struct toc_slot_span *spans, size_t n_spans,
-          struct reading *reading)
+/* The part of the statement that failed is to be looked for. */
+static bool
+suspect(struct sched_loader *loader, const uint16_t *slices, size_t n,
+        const struct toc_slot_span *spans, size_t n_spans,
+        const struct toc_error *err)
 {
-    struct toc_error err = {0};
-    enum toc_status st = toc_store_load(loader->opt.store, slices, n, spans,
-                                        n_spans, take_row, reading, &err);
+    bool room = true;
 
+    for (size_t i = 0; i < n_spans; i++)
+        room = sched_quarantine_suspect(&loader->held, SCHED_BUCKET_DAYS,
+                                        spans[i].after_ms, spans[i].to_ms,
+                                        slices, n, err) &&
+               room;
+    return room;
+}
+
+static void
+say_answer(struct sched_loader *loader, enum toc_status st,
+           const struct toc_error *err)
+{
     if (st == TOC_OK) {
         if (loader->failing)
             TOC_LOG(INFO, "loader.recovered", F_MSG("the store answers again"));
@@ -67,9 +80,39 @@ read_rows(struct sched_loader *loader, const uint16_t *slices, size_t n,
         loader->failing = true;
         TOC_LOG(WARN, "loader.failed",
                 F_MSG("cannot read what is due next, trying again in 250 ms"),
-                F_ERR(&err));
+                F_ERR(err));
     }
+}
+
+/* Without what is held. TOC_CONFLICT: to be read again when the search for what
+ * cannot be read has ended. */
+static enum toc_status
+read_rows(struct sched_loader *loader, const uint16_t *slices, size_t n,
+          const struct toc_slot_span *spans, size_t n_spans,
+          struct reading *reading)
+{
+    uint16_t passed[SCHED_SLICES];
+    struct toc_error err = {0};
+    enum toc_status st;
+
+    if (loader->held.n > 0) {
+        n = sched_quarantine_pass(&loader->held, SCHED_BUCKET_DAYS,
+                                  spans[0].after_ms, spans[n_spans - 1].to_ms,
+                                  slices, n, passed);
+        slices = passed;
+    }
+    st = toc_store_load(loader->opt.store, slices, n, spans, n_spans, take_row,
+                        reading, &err);
+    if (st == TOC_DATA_LOSS && suspect(loader, slices, n, spans, n_spans, &err))
+        return TOC_CONFLICT;
+    say_answer(loader, st, &err);
     return st;
+}
+
+static int64_t
+after_failure(enum toc_status st, int64_t now_ns)
+{
+    return st == TOC_CONFLICT ? now_ns : now_ns + FAILED_NS;
 }
 
 /* ---- which shards ----------------------------------------------------------
@@ -85,6 +128,7 @@ look_at_shards(struct sched_loader *loader)
     if (memcmp(gen, loader->gen, sizeof gen) == 0)
         return;
     memcpy(loader->gen, gen, sizeof gen);
+    sched_quarantine_keep(&loader->held, gen);
     for (size_t i = 0; i < TOC_SHARDS; i++) {
         if (loader->known[i] != gen[i])
             loader->known[i] = 0;
@@ -168,6 +212,7 @@ read_new(struct sched_loader *loader, int64_t now_ns)
     struct reading reading = {.loader = loader};
     struct toc_slot_span span;
     struct sched_chunk chunk;
+    enum toc_status st;
 
     if (!sched_walk_next(&loader->new_walk, loader->new_end_ms, loader->n_new,
                          &chunk)) {
@@ -177,10 +222,13 @@ read_new(struct sched_loader *loader, int64_t now_ns)
     /* The nearest ones may take the last room. */
     reading.road = chunk.after_ms == loader->new_from_ms ? SCHED_ROAD_NEAR
                                                          : SCHED_ROAD_FRESH;
+    chunk.to_ms =
+        sched_quarantine_cut(&loader->held, chunk.after_ms, chunk.to_ms);
     span = (struct toc_slot_span){chunk.after_ms, chunk.to_ms};
-    if (read_rows(loader, loader->new_slices + chunk.first, chunk.n, &span, 1,
-                  &reading) != TOC_OK)
-        return now_ns + FAILED_NS;
+    st = read_rows(loader, loader->new_slices + chunk.first, chunk.n, &span, 1,
+                   &reading);
+    if (st != TOC_OK)
+        return after_failure(st, now_ns);
     if (reading.full) { /* the rest is the fresh part's, with all others */
         loader->new_end_ms = loader->new_walk.pos_ms;
         finish_new(loader);
@@ -204,13 +252,16 @@ read_band(struct sched_loader *loader, int64_t now_ns, int64_t now_ms)
     struct toc_slot_span span = band_span(now_ms);
     struct sched_walk *band = &loader->band;
     size_t n = loader->n_slices - band->at;
+    enum toc_status st;
 
     if (n > band->group)
         n = band->group;
     loader->band_ns = now_ns + PERIOD_NS;
-    if (read_rows(loader, loader->slices + band->at, n, &span, 1, &reading) !=
-        TOC_OK)
-        return now_ns + FAILED_NS;
+    st = read_rows(loader, loader->slices + band->at, n, &span, 1, &reading);
+    if (st == TOC_CONFLICT)
+        loader->band_ns = now_ns;
+    if (st != TOC_OK)
+        return after_failure(st, now_ns);
     band->at = band->at + n >= loader->n_slices ? 0 : band->at + n;
     if (reading.rows > 2 * SCHED_CHUNK_ROWS && n > 1)
         band->group = n / 2;
@@ -225,10 +276,11 @@ read_fresh(struct sched_loader *loader, int64_t now_ns,
 {
     struct reading reading = {.loader = loader, .road = SCHED_ROAD_FRESH};
     struct toc_slot_span span = {chunk->after_ms, chunk->to_ms};
+    enum toc_status st = read_rows(loader, loader->slices + chunk->first,
+                                   chunk->n, &span, 1, &reading);
 
-    if (read_rows(loader, loader->slices + chunk->first, chunk->n, &span, 1,
-                  &reading) != TOC_OK)
-        return now_ns + FAILED_NS;
+    if (st != TOC_OK)
+        return after_failure(st, now_ns);
     if (reading.full) {
         (void)sched_walk_shrink(&loader->fresh, chunk);
         return say_full(loader, now_ns);
@@ -246,10 +298,11 @@ read_both(struct sched_loader *loader, int64_t now_ns, int64_t now_ms,
     struct reading reading = {.loader = loader, .road = SCHED_ROAD_FRESH};
     const struct toc_slot_span spans[] = {band_span(now_ms),
                                           {chunk->after_ms, chunk->to_ms}};
+    enum toc_status st =
+        read_rows(loader, loader->slices, loader->n_slices, spans, 2, &reading);
 
-    if (read_rows(loader, loader->slices, loader->n_slices, spans, 2,
-                  &reading) != TOC_OK)
-        return now_ns + FAILED_NS;
+    if (st != TOC_OK)
+        return after_failure(st, now_ns);
     if (reading.full) {
         (void)sched_walk_shrink(&loader->fresh, chunk);
         return say_full(loader, now_ns);
@@ -264,12 +317,18 @@ read_both(struct sched_loader *loader, int64_t now_ns, int64_t now_ms,
 static int64_t
 move_far(struct sched_loader *loader, int64_t now_ns, int64_t now_ms)
 {
+    uint16_t slices[SCHED_SLICES];
     struct toc_error err = {0};
     size_t moved = 0;
-    enum toc_status st =
-        toc_store_move_far(loader->opt.store, loader->slices, loader->n_slices,
-                           now_ms, FAR_AT_ONCE, &moved, &err);
+    size_t n = sched_quarantine_pass(&loader->held, SCHED_BUCKET_FAR, 0, 0,
+                                     loader->slices, loader->n_slices, slices);
+    enum toc_status st = toc_store_move_far(loader->opt.store, slices, n,
+                                            now_ms, FAR_AT_ONCE, &moved, &err);
 
+    if (st == TOC_DATA_LOSS &&
+        sched_quarantine_suspect(&loader->held, SCHED_BUCKET_FAR, 0, 0, slices,
+                                 n, &err))
+        return now_ns;
     if (st != TOC_OK)
         TOC_LOG(WARN, "loader.far_failed",
                 F_MSG("cannot move far tasks into their day, trying again in "
@@ -280,11 +339,76 @@ move_far(struct sched_loader *loader, int64_t now_ns, int64_t now_ms)
     return now_ns;
 }
 
+/* ---- what cannot be read --------------------------------------------------
+ */
+
+/* One store call: the rows of a piece, or its far rows. */
+static enum toc_status
+read_alone(struct sched_loader *loader, int64_t bucket,
+           struct toc_slot_span span, const uint16_t *slices, size_t n,
+           struct toc_error *err)
+{
+    struct reading reading = {.loader = loader, .road = SCHED_ROAD_FRESH};
+    size_t moved = 0;
+
+    if (bucket == SCHED_BUCKET_FAR)
+        return toc_store_move_far(loader->opt.store, slices, n,
+                                  toc_clock_wall(loader->opt.clk).ms,
+                                  FAR_AT_ONCE, &moved, err);
+    return toc_store_load(loader->opt.store, slices, n, &span, 1, take_row,
+                          &reading, err);
+}
+
+static int64_t
+search(struct sched_loader *loader, const struct sched_suspects *at,
+       int64_t now_ns)
+{
+    struct sched_quarantine *held = &loader->held;
+    struct toc_error err = {0};
+    enum toc_status st = read_alone(
+        loader, at->bucket, (struct toc_slot_span){at->after_ms, at->to_ms},
+        held->slices, held->n_slices, &err);
+
+    sched_quarantine_tell(held, st, &err, now_ns);
+    if (st != TOC_OK && st != TOC_DATA_LOSS)
+        say_answer(loader, st, &err);
+    else if (!sched_quarantine_in_vain(held))
+        return now_ns;
+    if (at->bucket == SCHED_BUCKET_FAR)
+        loader->far_ns = now_ns + FAR_NS;
+    return now_ns + FAILED_NS;
+}
+
+/* What can be read again is read as a shard that is newly ours; what was due
+ * meanwhile is the sweep's. */
+static int64_t
+try_held(struct sched_loader *loader, struct sched_held *held, int64_t now_ns,
+         int64_t now_ms)
+{
+    struct toc_slot_span span = {now_ms - BAND_MS, now_ms + AHEAD_MS};
+    int64_t day_ms = held->bucket * TOC_MS_PER_DAY;
+    uint16_t shard = held->shard, slices[TOC_PRIORITIES];
+    struct toc_error err = {0};
+    enum toc_status st;
+
+    if (held->bucket >= 0 && span.after_ms < day_ms - 1)
+        span.after_ms = day_ms - 1;
+    if (held->bucket >= 0 && span.to_ms >= day_ms + TOC_MS_PER_DAY)
+        span.to_ms = day_ms + TOC_MS_PER_DAY - 1;
+    st = read_alone(loader, held->bucket, span, slices,
+                    sched_quarantine_slices(shard, slices), &err);
+    if (st == TOC_OK && held->bucket >= 0)
+        loader->known[shard] = 0;
+    sched_quarantine_tried(&loader->held, held, st == TOC_OK, now_ns);
+    return now_ns;
+}
+
 /* One thing, the most urgent first. */
 static int64_t
 read_known(struct sched_loader *loader, int64_t now_ns, int64_t now_ms)
 {
     struct sched_chunk chunk;
+    struct sched_held *held;
     bool band = now_ns >= loader->band_ns;
     bool fresh;
 
@@ -294,15 +418,22 @@ read_known(struct sched_loader *loader, int64_t now_ns, int64_t now_ms)
     }
     fresh = sched_walk_next(&loader->fresh, now_ms + AHEAD_MS, loader->n_slices,
                             &chunk);
+    if (fresh)
+        chunk.to_ms =
+            sched_quarantine_cut(&loader->held, chunk.after_ms, chunk.to_ms);
     if (band && fresh && chunk.n == loader->n_slices &&
         chunk.to_ms == now_ms + AHEAD_MS &&
-        loader->band.group >= loader->n_slices)
+        loader->band.group >= loader->n_slices &&
+        sched_quarantine_cut(&loader->held, now_ms - BAND_MS, chunk.to_ms) ==
+            chunk.to_ms)
         return read_both(loader, now_ns, now_ms, &chunk);
     if (band)
         return read_band(loader, now_ns, now_ms);
     /* A little at a time would be a statement each: only what lags behind. */
     if (fresh && loader->fresh.pos_ms < now_ms + AHEAD_MS - TOC_MS_PER_SEC)
         return read_fresh(loader, now_ns, &chunk);
+    if (sched_quarantine_due(&loader->held, now_ns, &held))
+        return try_held(loader, held, now_ns, now_ms);
     if (now_ns >= loader->far_ns)
         return move_far(loader, now_ns, now_ms);
     return loader->band_ns;
@@ -313,10 +444,15 @@ sched_loader_step(struct sched_loader *loader)
 {
     int64_t now_ns = toc_clock_mono(loader->opt.clk).ns;
     int64_t now_ms = toc_clock_wall(loader->opt.clk).ms;
+    struct sched_suspects suspects;
 
     look_at_shards(loader);
     if (!sched_shards_live(loader->opt.shards))
         return now_ns + PERIOD_NS;
+    sched_quarantine_forget_before(&loader->held,
+                                   sched_quarantine_day(now_ms - BAND_MS));
+    if (sched_quarantine_next(&loader->held, &suspects))
+        return search(loader, &suspects, now_ns);
     if (start_new(loader, now_ms))
         return read_new(loader, now_ns);
     if (loader->n_slices == 0)

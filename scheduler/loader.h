@@ -7,7 +7,8 @@
  * nearest 500 ms first; what was due before is the sweep's. When a part holds
  * more than memory has room for, it goes on in smaller pieces as room is made:
  * a backlog waits in the store. Far rows are moved into their day once a
- * minute.
+ * minute. What cannot be read is left out and tried again by itself
+ * (quarantine.h).
  *
  * Threads: loader; sched_loader_cursor: any. Blocking: store calls, at most one
  * a step.
@@ -16,7 +17,9 @@
 #define TOC_SCHEDULER_LOADER_H
 
 #include "common/store/store.h"
+#include "scheduler/bad_rows.h"
 #include "scheduler/memory.h"
+#include "scheduler/quarantine.h"
 #include "scheduler/walk.h"
 
 struct sched_loader_options {
@@ -46,9 +49,12 @@ struct sched_loader {
     struct sched_walk band;  /* only its group: slices in one reading */
     int64_t loaded_ok_ns;    /* the last time the store answered */
     bool failing;
+    struct sched_quarantine held;   /* what cannot be read */
+    struct sched_bad_rows bad_rows; /* of every reader of the store */
     _Atomic int64_t cursor_ms;
 };
 
+/* The store outlives the loader. */
 void sched_loader_init(struct sched_loader *loader,
                        const struct sched_loader_options *opt);
 /* Returns when to step again (monotonic ns) unless the bell rings before. */

@@ -37,6 +37,7 @@ sched_sweep_init(struct sched_sweep *sweep,
     sweep->ends =
         TOC_NEW_ARRAY(struct sched_sweep_end, sched_marks_lanes(opt->marks));
     sched_walk_start(&sweep->walk, 0, STEP_MS, STEP_MAX_MS, 0);
+    sched_quarantine_init(&sweep->held, "sweep");
 }
 
 void
@@ -81,6 +82,20 @@ failed(struct sched_sweep *sweep, const char *what, const struct toc_error *err)
     sweep->phase = SCHED_SWEEP_IDLE;
     sweep->next_ns = mono_ns(sweep) + sweep->opt.period_ms * TOC_NS_PER_MS;
     return sweep->next_ns;
+}
+
+/* Data that cannot be read is looked for, and what failed is done again without
+ * it; any other failure ends the pass. */
+static int64_t
+unread(struct sched_sweep *sweep, const char *what, enum toc_status st,
+       const struct sched_suspects *at, const uint16_t *slices, size_t n,
+       const struct toc_error *err)
+{
+    if (st == TOC_DATA_LOSS &&
+        sched_quarantine_suspect(&sweep->held, at->bucket, at->after_ms,
+                                 at->to_ms, slices, n, err))
+        return mono_ns(sweep);
+    return failed(sweep, what, err);
 }
 
 /* ---- a row ------------------------------------------------------------------
@@ -346,14 +361,21 @@ take_over(struct sched_sweep *sweep)
 }
 
 static int64_t
+earlier_ns(int64_t a_ns, int64_t b_ns)
+{
+    return a_ns < b_ns ? a_ns : b_ns;
+}
+
+static int64_t
 idle(struct sched_sweep *sweep)
 {
     int64_t now_ns = mono_ns(sweep);
     int64_t period_ns = sweep->opt.period_ms * TOC_NS_PER_MS;
 
     if (now_ns < sweep->next_ns)
-        return sweep->next_ns;
+        return earlier_ns(sweep->next_ns, sched_quarantine_wake(&sweep->held));
     sched_shards_snapshot(sweep->opt.shards, sweep->pass_gen);
+    sched_quarantine_keep(&sweep->held, sweep->pass_gen);
     sweep->end_ms = wall_ms(sweep) - PAST_MS;
     start_pass(sweep, false);
     sweep->next_ns = now_ns + period_ns;
@@ -441,7 +463,11 @@ scan_chunk(struct sched_sweep *sweep)
 {
     struct toc_error err = {0};
     struct sched_chunk chunk;
+    struct sched_suspects piece = {.bucket = SCHED_BUCKET_DAYS};
+    uint16_t slices[SCHED_SLICES];
+    enum toc_status st;
     bool some, again;
+    size_t n;
 
     limit_step(sweep);
     if (!sched_walk_next(&sweep->walk, sweep->end_ms, sweep->n_slices, &chunk))
@@ -449,10 +475,18 @@ scan_chunk(struct sched_sweep *sweep)
     if (sweep->chunks >= CHUNKS_MAX)
         return pause_scan(sweep, sweep->opt.period_ms);
     forget_rows(sweep);
-    if (toc_store_scan(sweep->opt.store, sweep->slices + chunk.first, chunk.n,
-                       chunk.after_ms + 1, chunk.to_ms + 1, look_at_row, sweep,
-                       &err) != TOC_OK)
-        return failed(sweep, "looking for unfinished tasks", &err);
+    chunk.to_ms =
+        sched_quarantine_cut(&sweep->held, chunk.after_ms, chunk.to_ms);
+    piece.after_ms = chunk.after_ms;
+    piece.to_ms = chunk.to_ms;
+    n = sched_quarantine_pass(&sweep->held, SCHED_BUCKET_DAYS, chunk.after_ms,
+                              chunk.to_ms, sweep->slices + chunk.first, chunk.n,
+                              slices);
+    st = toc_store_scan(sweep->opt.store, slices, n, chunk.after_ms + 1,
+                        chunk.to_ms + 1, look_at_row, sweep, &err);
+    if (st != TOC_OK)
+        return unread(sweep, "looking for unfinished tasks", st, &piece, slices,
+                      n, &err);
     some = hint_lost(sweep);
     if (sweep->rows >= SCHED_CHUNK_ROWS_FEW && !some)
         sweep->chunks++;
@@ -506,6 +540,10 @@ scan_stragglers(struct sched_sweep *sweep)
 {
     struct toc_error err = {0};
     int64_t now_ns = mono_ns(sweep);
+    struct sched_suspects piece = {.bucket = SCHED_BUCKET_STRAGGLERS};
+    uint16_t slices[SCHED_SLICES];
+    enum toc_status st;
+    size_t n;
 
     sweep->phase = SCHED_SWEEP_RECORD;
     sweep->record_at = 0;
@@ -513,10 +551,15 @@ scan_stragglers(struct sched_sweep *sweep)
     if (!sweep->stragglers && now_ns < sweep->stragglers_ns)
         return now_ns;
     forget_rows(sweep);
-    if (toc_store_scan_stragglers(sweep->opt.store, sweep->slices,
-                                  sweep->n_slices, look_at_straggler, sweep,
-                                  &err) != TOC_OK)
-        return failed(sweep, "looking at stragglers", &err);
+    n = sched_quarantine_pass(&sweep->held, SCHED_BUCKET_STRAGGLERS, 0, 0,
+                              sweep->slices, sweep->n_slices, slices);
+    st = toc_store_scan_stragglers(sweep->opt.store, slices, n,
+                                   look_at_straggler, sweep, &err);
+    if (st == TOC_DATA_LOSS)
+        sweep->phase = SCHED_SWEEP_STRAGGLERS;
+    if (st != TOC_OK)
+        return unread(sweep, "looking at stragglers", st, &piece, slices, n,
+                      &err);
     sweep->stragglers = sweep->rows > 0;
     sweep->stragglers_ns = now_ns + MINUTE_NS;
     (void)hint_lost(sweep);
@@ -531,7 +574,8 @@ scan_stragglers(struct sched_sweep *sweep)
 static bool
 wants_record(struct sched_sweep *sweep, uint16_t shard)
 {
-    if (sweep->pass_gen[shard] == 0)
+    if (sweep->pass_gen[shard] == 0 ||
+        sched_quarantine_holds(&sweep->held, shard))
         return false;
     return sweep->old[shard] ||
            (sweep->recorded[shard] && sweep->rechecked++ < RECHECK_MAX);
@@ -544,6 +588,7 @@ record_stragglers(struct sched_sweep *sweep)
     uint16_t shard = sweep->record_at;
     int64_t now_ns = mono_ns(sweep);
     size_t waiting = 0;
+    enum toc_status st;
 
     if (!may_write(sweep) || (shard == 0 && now_ns < sweep->record_ns))
         shard = TOC_SHARDS; /* not each time: a statement per shard */
@@ -554,9 +599,14 @@ record_stragglers(struct sched_sweep *sweep)
         sweep->phase = SCHED_SWEEP_ADVANCE;
         return now_ns;
     }
-    if (toc_store_record_stragglers(sweep->opt.store, shard,
-                                    wall_ms(sweep) - STRAGGLER_MS,
-                                    STRAGGLERS_MAX, &waiting, &err) != TOC_OK)
+    st = toc_store_record_stragglers(sweep->opt.store, shard,
+                                     wall_ms(sweep) - STRAGGLER_MS,
+                                     STRAGGLERS_MAX, &waiting, &err);
+    if (st == TOC_DATA_LOSS &&
+        sched_quarantine_hold(&sweep->held, shard, SCHED_BUCKET_RECORD, 0, 0,
+                              &err, now_ns))
+        return now_ns;
+    if (st != TOC_OK)
         return failed(sweep, "recording stragglers", &err);
     sweep->recorded[shard] = waiting > 0;
     if (waiting > 0)
@@ -587,33 +637,117 @@ end_pass(struct sched_sweep *sweep)
     }
 }
 
-static int64_t
-advance_low(struct sched_sweep *sweep)
+/* The mark of a shard that is held in part stays: rows may lie above it. */
+static size_t
+risen_shards(struct sched_sweep *sweep, uint16_t shards[TOC_SHARDS])
 {
-    struct toc_error err = {0};
-    uint16_t shards[TOC_SHARDS];
     size_t n = 0;
 
     for (uint16_t i = 0; i < TOC_SHARDS && !sweep->takeover && may_write(sweep);
          i++)
         if (sweep->pass_gen[i] != 0 &&
+            !sched_quarantine_holds(&sweep->held, i) &&
             atomic_exchange(&sweep->opt.publisher->dirty[i], false))
             shards[n++] = i;
-    if (n > 0 &&
-        toc_store_advance_low(sweep->opt.store, shards, n, wall_ms(sweep),
-                              BEHIND_MS, &err) != TOC_OK) {
-        for (size_t i = 0; i < n; i++)
-            atomic_store(&sweep->opt.publisher->dirty[shards[i]], true);
-        return failed(sweep, "raising low-water marks", &err);
+    return n;
+}
+
+static int64_t
+advance_low(struct sched_sweep *sweep)
+{
+    struct toc_error err = {0};
+    struct sched_suspects piece = {.bucket = SCHED_BUCKET_MARK};
+    uint16_t shards[TOC_SHARDS], slices[TOC_SHARDS];
+    size_t n = risen_shards(sweep, shards);
+    enum toc_status st = toc_store_advance_low(sweep->opt.store, shards, n,
+                                               wall_ms(sweep), BEHIND_MS, &err);
+
+    if (st == TOC_OK) {
+        end_pass(sweep);
+        return sweep->next_ns;
     }
-    end_pass(sweep);
-    return sweep->next_ns;
+    for (size_t i = 0; i < n; i++) {
+        atomic_store(&sweep->opt.publisher->dirty[shards[i]], true);
+        slices[i] = toc_slice_of(shards[i], TOC_PRIORITY_CORE);
+    }
+    return unread(sweep, "raising low-water marks", st, &piece, slices, n,
+                  &err);
+}
+
+/* ---- what cannot be read --------------------------------------------------
+ */
+
+/* It is read for whether it can be read: what it holds is the pass's. */
+static void
+pass_over(void *arg, const struct toc_task *task)
+{
+    (void)arg;
+    (void)task;
+}
+
+/* One store call. */
+static enum toc_status
+read_alone(struct sched_sweep *sweep, const struct sched_suspects *at,
+           const uint16_t *shards, const uint16_t *slices, size_t n,
+           struct toc_error *err)
+{
+    struct toc_store *store = sweep->opt.store;
+    size_t waiting;
+
+    switch (at->bucket) {
+    case SCHED_BUCKET_STRAGGLERS:
+        return toc_store_scan_stragglers(store, slices, n, pass_over, NULL,
+                                         err);
+    case SCHED_BUCKET_MARK:
+        return toc_store_advance_low(store, shards, n / TOC_PRIORITIES,
+                                     wall_ms(sweep), BEHIND_MS, err);
+    case SCHED_BUCKET_RECORD: /* one shard: it was alone when it failed */
+        return toc_store_record_stragglers(store, shards[0],
+                                           wall_ms(sweep) - STRAGGLER_MS,
+                                           STRAGGLERS_MAX, &waiting, err);
+    default:
+        return toc_store_scan(store, slices, n, at->after_ms + 1, at->to_ms + 1,
+                              pass_over, NULL, err);
+    }
+}
+
+static int64_t
+search(struct sched_sweep *sweep, const struct sched_suspects *at)
+{
+    struct sched_quarantine *held = &sweep->held;
+    struct toc_error err = {0};
+    enum toc_status st = read_alone(sweep, at, held->shards + at->first,
+                                    held->slices, held->n_slices, &err);
+
+    sched_quarantine_tell(held, st, &err, mono_ns(sweep));
+    if ((st != TOC_OK && st != TOC_DATA_LOSS) || sched_quarantine_in_vain(held))
+        return failed(sweep, "looking for what cannot be read", &err);
+    return mono_ns(sweep);
+}
+
+static int64_t
+try_held(struct sched_sweep *sweep, struct sched_held *held)
+{
+    struct sched_suspects at = {held->bucket, held->after_ms, held->to_ms, 0,
+                                1};
+    uint16_t shard = held->shard, slices[TOC_PRIORITIES];
+    size_t n = sched_quarantine_slices(shard, slices);
+    struct toc_error err = {0};
+    bool read = (held->bucket >= 0 || may_write(sweep)) &&
+                read_alone(sweep, &at, &shard, slices, n, &err) == TOC_OK;
+
+    sched_quarantine_tried(&sweep->held, held, read, mono_ns(sweep));
+    if (read)
+        atomic_store(&sweep->opt.publisher->dirty[shard], true);
+    return mono_ns(sweep);
 }
 
 int64_t
 sched_sweep_step(struct sched_sweep *sweep)
 {
     int64_t now_ns = mono_ns(sweep);
+    struct sched_suspects suspects;
+    struct sched_held *held;
 
     if (!sched_shards_live(sweep->opt.shards)) {
         sweep->phase = SCHED_SWEEP_IDLE;
@@ -622,6 +756,10 @@ sched_sweep_step(struct sched_sweep *sweep)
     /* A takeover does not wait for a pass over a backlog to end. */
     if (any_new(sweep))
         take_over(sweep);
+    if (sched_quarantine_next(&sweep->held, &suspects))
+        return search(sweep, &suspects);
+    if (sched_quarantine_due(&sweep->held, now_ns, &held))
+        return try_held(sweep, held);
     switch (sweep->phase) {
     case SCHED_SWEEP_IDLE:
         return idle(sweep);

@@ -10,7 +10,9 @@
  * memory is full the pass waits where it is as long as that goes on. Shards
  * newly ours get a pass of
  * their own at once, up to the moment of the takeover, repeated shortly while
- * the executors have not yet decided what the owner before had published.
+ * the executors have not yet decided what the owner before had published. What
+ * cannot be read is left out and tried again by itself (quarantine.h); the mark
+ * of such a shard does not rise.
  *
  * Threads: sweep. Blocking: store and bus calls.
  */
@@ -24,6 +26,7 @@
 #include "scheduler/marks.h"
 #include "scheduler/memory.h"
 #include "scheduler/publisher.h"
+#include "scheduler/quarantine.h"
 #include "scheduler/skew.h"
 #include "scheduler/walk.h"
 
@@ -92,6 +95,7 @@ struct sched_sweep {
     struct sched_sweep_end *ends;         /* by lane */
     int64_t bus_again_ns; /* it failed: not asked again before */
     bool failing;
+    struct sched_quarantine held; /* what cannot be read */
 };
 
 void sched_sweep_init(struct sched_sweep *sweep,

@@ -13,6 +13,13 @@ ref_given(const struct toc_task_ref *ref)
     return ref->version > 0 && ref->slice < TOC_SHARDS * TOC_SLICES_PER_SHARD;
 }
 
+void
+toc_store_bad_row(const struct toc_store *store, const struct toc_bad_row *row)
+{
+    if (store->bad_row != NULL)
+        store->bad_row(store->bad_row_arg, row);
+}
+
 static void
 check_submit(const struct toc_submit *item)
 {

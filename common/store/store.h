@@ -6,6 +6,14 @@
  * error. A status other than TOC_OK means that nothing of the operation took
  * effect, or (TOC_UNAVAILABLE only) that this could not be found out; each
  * operation can then simply be made again with the same arguments.
+ * TOC_DATA_LOSS: the database is there, but something that the operation had to
+ * read or write is broken (a page, a partition); the same operation on other
+ * shards or days may well succeed. Of load and scan, rows may have been seen
+ * before.
+ *
+ * A row that can be read and makes no sense (its status is none that there is)
+ * is left out by load, scan, lists and claim as if it were not there, so that
+ * the others go on; toc_store_bad_row tells of each.
  *
  * Ownership: inputs are borrowed for the call. Outputs live in the arena given,
  * or, for callbacks, only during the callback. Threads: any number at a time;
@@ -335,10 +343,26 @@ struct toc_store_ops {
     void (*interrupt)(void *self); /* NULL: nothing to interrupt */
 };
 
+/* Called for each row that was left out, each time, by the thread that reads.
+ * why is borrowed for the call. */
+struct toc_bad_row {
+    uint16_t slice;
+    int64_t slot_ms;
+    struct toc_task_id id; /* all zero: not to be read either */
+    const char *why;
+};
+typedef void toc_store_bad_row_fn(void *arg, const struct toc_bad_row *row);
+
 struct toc_store {
     const struct toc_store_ops *ops;
     void *self;
+    toc_store_bad_row_fn *bad_row; /* NULL: nobody */
+    void *bad_row_arg;
 };
+
+/* For backends. */
+void toc_store_bad_row(const struct toc_store *store,
+                       const struct toc_bad_row *row);
 
 /*
  * Stores n tasks in one transaction (the caller combines concurrent submits).

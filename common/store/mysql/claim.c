@@ -102,10 +102,14 @@ read_back(struct toc_my_conn *conn, const struct claiming *c, bool full,
     toc_sql_where_rows(sql, "", c->rows, c->n, 0);
     st = toc_my_run(conn, reterr);
     while (st == TOC_OK && (row = toc_my_fetch(conn, 0, &lens)) != NULL) {
+        struct toc_error bad = {0};
         struct toc_claim *claim;
         struct toc_task task;
-        st = toc_row_decode(row, lens, NULL, &task, reterr);
-        if (st != TOC_OK || (claim = claim_of(c, &task)) == NULL)
+        if (toc_row_decode(row, lens, NULL, &task, &bad) != TOC_OK) {
+            toc_row_bad(&conn->store->port, row, lens, &bad);
+            continue; /* nobody can run it; the others go on */
+        }
+        if ((claim = claim_of(c, &task)) == NULL)
             continue;
         claim->result = judge(&task, claim, c->lock->token);
         if (claim->result != TOC_CLAIM_WON || !claim->want_row)

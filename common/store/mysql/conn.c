@@ -23,6 +23,11 @@ enum {
     RECORD_CHANGED = 1020,             /* MariaDB, snapshot isolation */
     IDLE_TRANSACTION_KILLED = 4150,    /* MariaDB */
     CLIENT_INTERACTION_TIMEOUT = 4031, /* MySQL */
+    INDEX_CORRUPT = 1712,
+    TABLESPACE_MISSING = 1812,
+    TABLESPACE_DISCARDED = 1814,
+    TABLE_CORRUPT = 1877,
+    NO_SUCH_TABLE_IN_ENGINE = 1932,
 };
 
 static enum toc_my_fault
@@ -54,11 +59,40 @@ fault_of(unsigned code, bool commits)
     }
 }
 
+/* Does the server say that it cannot read a page, a file or a partition? Other
+ * rows may well be read. */
+static bool
+is_broken(unsigned code)
+{
+    switch (code) {
+    case ER_CANT_OPEN_FILE:
+    case ER_FILE_NOT_FOUND:
+    case ER_ERROR_ON_READ:
+    case ER_GET_ERRNO: /* the engine's own, of which it has no name */
+    case ER_NOT_FORM_FILE:
+    case ER_NOT_KEYFILE: /* what InnoDB says of a page that is no page */
+    case ER_OLD_KEYFILE:
+    case ER_CRASHED_ON_USAGE:
+    case ER_CRASHED_ON_REPAIR:
+    case ER_GET_ERRMSG:
+    case INDEX_CORRUPT:
+    case TABLESPACE_MISSING:
+    case TABLESPACE_DISCARDED:
+    case TABLE_CORRUPT:
+    case NO_SUCH_TABLE_IN_ENGINE:
+        return true;
+    default:
+        return false;
+    }
+}
+
 static enum toc_status
 status_of(unsigned code, enum toc_my_fault fault)
 {
     if (fault != TOC_MY_REFUSED)
         return TOC_UNAVAILABLE;
+    if (is_broken(code))
+        return TOC_DATA_LOSS;
     switch (code) {
     case ER_ACCESS_DENIED_ERROR:
     case ER_DBACCESS_DENIED_ERROR:

@@ -23,6 +23,8 @@ struct listing {
     struct toc_arena *arena;
     struct toc_dead *dead;
     size_t n;
+    size_t seen; /* rows of the page, and the last of them */
+    struct toc_cursor last;
 };
 
 static bool
@@ -129,14 +131,24 @@ read_page(struct toc_my_conn *conn, struct listing *l,
     l->dead = toc_arena_calloc(
         l->arena, (size_t)mysql_num_rows(conn->replies[0].rows) + 1,
         sizeof *l->dead);
-    while (st == TOC_OK && (row = toc_my_fetch(conn, 0, &lens)) != NULL) {
-        struct toc_dead *dead = &l->dead[l->n++];
-        st = toc_row_decode(row, lens, l->arena, &dead->task, reterr);
+    l->seen = 0;
+    while ((row = toc_my_fetch(conn, 0, &lens)) != NULL) {
+        struct toc_dead *dead = &l->dead[l->n];
+        struct toc_error bad = {0};
+        l->seen++;
+        l->last.set =
+            toc_field_bytes(row, lens, 2, l->last.id.b, sizeof l->last.id.b);
+        l->last.slot_ms = toc_field_i64(row, lens, TOC_ROW_COLUMNS);
+        if (toc_row_decode(row, lens, l->arena, &dead->task, &bad) != TOC_OK) {
+            toc_row_bad(&conn->store->port, row, lens, &bad);
+            continue;
+        }
+        l->n++;
         dead->dead_ms = toc_field_i64(row, lens, TOC_ROW_COLUMNS);
         dead->reason = toc_arena_str(
             l->arena, toc_field_str(row, lens, TOC_ROW_COLUMNS + 1));
     }
-    return st;
+    return TOC_OK;
 }
 
 static enum toc_status
@@ -150,11 +162,7 @@ page_body(struct toc_my_conn *conn, void *arg, struct toc_error *reterr)
         st = read_page(conn, l, &end, reterr);
     if (st != TOC_OK)
         return st;
-    l->cursor = end;
-    if (l->n == l->max)
-        l->cursor = (struct toc_cursor){.set = true,
-                                        .slot_ms = l->dead[l->n - 1].dead_ms,
-                                        .id = l->dead[l->n - 1].task.id};
+    l->cursor = l->seen == l->max ? l->last : end;
     return TOC_OK;
 }
 

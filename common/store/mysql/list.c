@@ -22,6 +22,8 @@ struct listing {
     struct toc_arena *arena;
     struct toc_task *tasks;
     size_t n;
+    size_t seen; /* rows of the page, and the last of them */
+    struct toc_cursor last;
 };
 
 static bool
@@ -132,6 +134,16 @@ read_end(struct toc_my_conn *conn, const struct listing *l,
     return TOC_OK;
 }
 
+/* A row that makes no sense has a place, too. */
+static void
+set_last(struct listing *l, MYSQL_ROW row, const unsigned long *lens)
+{
+    l->last.set =
+        toc_field_bytes(row, lens, 2, l->last.id.b, sizeof l->last.id.b);
+    l->last.slice = (uint16_t)toc_field_u64(row, lens, 0);
+    l->last.slot_ms = toc_field_i64(row, lens, 1);
+}
+
 static enum toc_status
 read_page(struct toc_my_conn *conn, struct listing *l,
           const struct toc_cursor *end, struct toc_error *reterr)
@@ -155,18 +167,18 @@ read_page(struct toc_my_conn *conn, struct listing *l,
     l->tasks = toc_arena_calloc(
         l->arena, (size_t)mysql_num_rows(conn->replies[0].rows) + 1,
         sizeof *l->tasks);
-    while (st == TOC_OK && (row = toc_my_fetch(conn, 0, &lens)) != NULL)
-        st = toc_row_decode(row, lens, l->arena, &l->tasks[l->n++], reterr);
-    return st;
-}
-
-static void
-set_cursor(struct listing *l, const struct toc_task *last)
-{
-    l->cursor.set = true;
-    l->cursor.slice = last->slice;
-    l->cursor.slot_ms = last->slot_ms;
-    l->cursor.id = last->id;
+    l->seen = 0;
+    while ((row = toc_my_fetch(conn, 0, &lens)) != NULL) {
+        struct toc_error bad = {0};
+        struct toc_task *task = &l->tasks[l->n];
+        l->seen++;
+        set_last(l, row, lens);
+        if (toc_row_decode(row, lens, l->arena, task, &bad) == TOC_OK)
+            l->n++;
+        else
+            toc_row_bad(&conn->store->port, row, lens, &bad);
+    }
+    return TOC_OK;
 }
 
 /* The next page begins after the last match when this one is full, else after
@@ -182,10 +194,7 @@ page_body(struct toc_my_conn *conn, void *arg, struct toc_error *reterr)
         st = read_page(conn, l, &end, reterr);
     if (st != TOC_OK)
         return st;
-    if (l->n == l->max)
-        set_cursor(l, &l->tasks[l->n - 1]);
-    else
-        l->cursor = end;
+    l->cursor = l->seen == l->max ? l->last : end;
     return TOC_OK;
 }
 
@@ -228,8 +237,10 @@ list_by_biz(void *self, struct listing *l, struct toc_error *reterr)
     l->cursor.set = false;
     l->n = kept;
     if (kept > l->max) {
+        const struct toc_task *last = &l->tasks[l->max - 1];
         l->n = l->max;
-        set_cursor(l, &l->tasks[l->max - 1]);
+        l->cursor =
+            (struct toc_cursor){true, last->slice, last->slot_ms, last->id};
     }
     return TOC_OK;
 }

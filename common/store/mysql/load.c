@@ -8,7 +8,6 @@
  */
 #include "common/store/mysql/store_mysql_internal.h"
 
-#include "common/base/log.h"
 #include "common/store/mysql/find.h"
 #include "common/store/mysql/row.h"
 #include "common/store/mysql/sql.h"
@@ -16,6 +15,7 @@
 #include <stdlib.h>
 
 struct loading {
+    const struct toc_store_mysql *store;
     const uint16_t *slices;
     size_t n;
     const struct toc_slot_span *spans;
@@ -31,14 +31,14 @@ take_row(void *arg, MYSQL_ROW row, const unsigned long *lens,
          struct toc_error *reterr)
 {
     const struct loading *l = arg;
-    struct toc_error error;
+    struct toc_error error = {0};
     struct toc_task task;
 
     (void)reterr;
     if (toc_row_decode(row, lens, NULL, &task, &error) == TOC_OK)
         l->fn(l->arg, &task);
     else
-        TOC_LOG(DEBUG, "store.bad_row", F_MSG("skipped a row"), F_ERR(&error));
+        toc_row_bad(&l->store->port, row, lens, &error);
     return TOC_OK;
 }
 
@@ -74,7 +74,8 @@ toc_my_load(void *self, const uint16_t *slices, size_t n,
             const struct toc_slot_span *spans, size_t n_spans,
             toc_store_task_fn *fn, void *arg, struct toc_error *reterr)
 {
-    struct loading l = {.slices = slices,
+    struct loading l = {.store = self,
+                        .slices = slices,
                         .n = n,
                         .spans = spans,
                         .n_spans = n_spans,
@@ -178,7 +179,8 @@ toc_my_scan(void *self, const uint16_t *slices, size_t n, int64_t from_ms,
             int64_t to_ms, toc_store_task_fn *fn, void *arg,
             struct toc_error *reterr)
 {
-    struct loading l = {.slices = slices,
+    struct loading l = {.store = self,
+                        .slices = slices,
                         .n = n,
                         .from_ms = from_ms,
                         .to_ms = to_ms,
@@ -210,7 +212,8 @@ toc_my_scan_stragglers(void *self, const uint16_t *slices, size_t n,
                        toc_store_task_fn *fn, void *arg,
                        struct toc_error *reterr)
 {
-    struct loading l = {.slices = slices, .n = n, .fn = fn, .arg = arg};
+    struct loading l = {
+        .store = self, .slices = slices, .n = n, .fn = fn, .arg = arg};
 
     return toc_my_transact(self, stragglers_body, &l, 0, reterr);
 }

@@ -96,24 +96,21 @@ select_biz(struct toc_my_conn *conn, const char *table, const char *which,
                    2 * LIST_MAX);
 }
 
-static enum toc_status
-take_biz(struct toc_my_conn *conn, size_t reply, struct biz_list *list,
-         struct toc_error *reterr)
+static void
+take_biz(struct toc_my_conn *conn, size_t reply, struct biz_list *list)
 {
     const unsigned long *lens;
     MYSQL_ROW row;
 
     while ((row = toc_my_fetch(conn, reply, &lens)) != NULL) {
         struct toc_task *task = &list->tasks[list->n];
-        enum toc_status st =
-            toc_row_decode(row, lens, list->arena, task, reterr);
-        if (st != TOC_OK)
-            return st;
-        if (toc_str_eq(task->biz_type, list->biz_type) &&
-            toc_str_eq(task->biz_id, list->biz_id))
+        struct toc_error bad = {0};
+        if (toc_row_decode(row, lens, list->arena, task, &bad) != TOC_OK)
+            toc_row_bad(&conn->store->port, row, lens, &bad);
+        else if (toc_str_eq(task->biz_type, list->biz_type) &&
+                 toc_str_eq(task->biz_id, list->biz_id))
             list->n++;
     }
-    return TOC_OK;
 }
 
 #define BIZ_REPLIES 3
@@ -136,9 +133,9 @@ biz_body(struct toc_my_conn *conn, void *arg, struct toc_error *reterr)
         rows += (size_t)mysql_num_rows(conn->replies[i].rows);
     list->n = 0;
     list->tasks = toc_arena_calloc(list->arena, rows + 1, sizeof *list->tasks);
-    for (size_t i = 0; st == TOC_OK && i < BIZ_REPLIES; i++)
-        st = take_biz(conn, i, list, reterr);
-    return st;
+    for (size_t i = 0; i < BIZ_REPLIES; i++)
+        take_biz(conn, i, list);
+    return TOC_OK;
 }
 
 /* A task that ends, or whose key moves to the history, between two statements

@@ -1,6 +1,7 @@
 #include "common/store/mysql/row.h"
 
 #include "common/base/assert.h"
+#include "common/base/log.h"
 #include "common/model/limits.h"
 #include "common/store/mysql/sql.h"
 
@@ -223,4 +224,20 @@ toc_row_decode(MYSQL_ROW row, const unsigned long *lens,
     task.payload = payload_of(row, lens, arena);
     *ret_task = task;
     return TOC_OK;
+}
+
+void
+toc_row_bad(const struct toc_store *port, MYSQL_ROW row,
+            const unsigned long *lens, const struct toc_error *err)
+{
+    struct toc_bad_row bad = {
+        .slice = (uint16_t)toc_field_u64(row, lens, 0),
+        .slot_ms = toc_field_i64(row, lens, 1),
+        .why = err->msg,
+    };
+
+    if (!toc_field_bytes(row, lens, 2, bad.id.b, sizeof bad.id.b))
+        bad.id = (struct toc_task_id){{0}};
+    TOC_LOG(DEBUG, "store.bad_row", F_MSG("skipped a row"), F_ERR(err));
+    toc_store_bad_row(port, &bad);
 }

@@ -15,6 +15,7 @@
 #include "common/base/buf.h"
 #include "common/base/status.h"
 #include "common/model/task.h"
+#include "common/store/store.h"
 
 #include <mysql.h>
 
@@ -41,6 +42,10 @@ TOC_MUST_CHECK enum toc_status toc_row_decode(MYSQL_ROW row,
                                               struct toc_arena *arena,
                                               struct toc_task *ret_task,
                                               struct toc_error *reterr);
+
+/* Tells of a row that makes no sense and is left out, as err says. */
+void toc_row_bad(const struct toc_store *port, MYSQL_ROW row,
+                 const unsigned long *lens, const struct toc_error *err);
 
 /* At most max bytes, not cutting a character in two. */
 struct toc_str toc_row_cut(struct toc_str s, size_t max);

@@ -40,7 +40,12 @@ struct fake_store {
     int64_t takes_ns;               /* ... by so much */
     bool applied;          /* a failing submit takes effect all the same */
     struct toc_str poison; /* a submit with this biz_id is refused for good */
+    /* What cannot be read: these shards, at slots in [from, to). */
+    bool broken[TOC_SHARDS], far_broken[TOC_SHARDS];
+    int64_t broken_from_ms, broken_to_ms;
+    size_t far[TOC_SHARDS]; /* far rows to be moved */
     /* What was seen. */
+    unsigned broken_met, moves;
     unsigned loads, scans, frees, advances, submits, records, drops;
     size_t submit_rows_max, scan_rows_max;
     uint8_t contents[FAKE_ROWS_MAX][8];
@@ -55,6 +60,23 @@ fake_fails(struct fake_store *store, struct toc_error *reterr,
     store->fail--;
     *ret_st = toc_error_set(reterr, store->fail_as, "fake", 1, "told to fail");
     return true;
+}
+
+/* Does a statement over [from, to) of the shard touch what is broken? */
+static inline bool
+fake_broken(struct fake_store *store, uint16_t shard, int64_t from_ms,
+            int64_t to_ms)
+{
+    return store->broken[shard] && from_ms < store->broken_to_ms &&
+           to_ms > store->broken_from_ms;
+}
+
+static inline enum toc_status
+fake_met_broken(struct fake_store *store, struct toc_error *reterr)
+{
+    store->broken_met++;
+    return toc_error_set(reterr, TOC_DATA_LOSS, "fake", 1034,
+                         "the page is broken");
 }
 
 /* A business id whose key (order, id, pay) lies in the shard. */
@@ -129,6 +151,11 @@ fake_load(void *self, const uint16_t *slices, size_t n,
     store->loads++;
     if (fake_fails(store, reterr, &st))
         return st;
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < n_spans; k++)
+            if (fake_broken(store, toc_slice_shard(slices[i]),
+                            spans[k].after_ms + 1, spans[k].to_ms + 1))
+                return fake_met_broken(store, reterr);
     for (size_t i = 0; i < store->n; i++) {
         const struct toc_task *task = &store->rows[i];
         bool inside = false;
@@ -153,6 +180,13 @@ fake_scan(void *self, const uint16_t *slices, size_t n, int64_t from_ms,
     store->scans++;
     if (fake_fails(store, reterr, &st))
         return st;
+    for (size_t i = 0; i < n; i++) {
+        uint16_t shard = toc_slice_shard(slices[i]);
+        int64_t low_ms = store->low_ms[shard];
+        if (fake_broken(store, shard, low_ms > from_ms ? low_ms : from_ms,
+                        to_ms))
+            return fake_met_broken(store, reterr);
+    }
     for (size_t i = 0; i < store->n; i++) {
         const struct toc_task *task = &store->rows[i];
         if (task->slot_ms >= from_ms && task->slot_ms < to_ms &&
@@ -207,6 +241,8 @@ fake_record_stragglers(void *self, uint16_t shard, int64_t before_ms,
     store->records++;
     if (fake_fails(store, reterr, &st))
         return st;
+    if (fake_broken(store, shard, store->low_ms[shard], before_ms))
+        return fake_met_broken(store, reterr);
     for (size_t i = 0; i < store->n; i++) {
         const struct toc_task *task = &store->rows[i];
         if (toc_slice_shard(task->slice) != shard)
@@ -229,6 +265,11 @@ fake_scan_stragglers(void *self, const uint16_t *slices, size_t n,
     if (fake_fails(store, reterr, &st))
         return st;
     for (size_t i = 0; i < store->n; i++)
+        if (store->straggler[i] && fake_in(slices, n, store->rows[i].slice) &&
+            fake_broken(store, toc_slice_shard(store->rows[i].slice),
+                        store->rows[i].slot_ms, store->rows[i].slot_ms + 1))
+            return fake_met_broken(store, reterr);
+    for (size_t i = 0; i < store->n; i++)
         if (store->straggler[i] && !toc_state_ended(store->rows[i].state) &&
             fake_in(slices, n, store->rows[i].slice))
             fn(arg, &store->rows[i]);
@@ -245,6 +286,10 @@ fake_advance_low(void *self, const uint16_t *shards, size_t n, int64_t now_ms,
     store->advances++;
     if (fake_fails(store, reterr, &st))
         return st;
+    for (size_t i = 0; i < n; i++)
+        if (fake_broken(store, shards[i], store->low_ms[shards[i]],
+                        now_ms - behind_ms))
+            return fake_met_broken(store, reterr);
     for (size_t i = 0; i < n; i++) {
         int64_t low = now_ms - behind_ms;
         for (size_t k = 0; k < store->n; k++)
@@ -281,13 +326,24 @@ static inline enum toc_status
 fake_move_far(void *self, const uint16_t *slices, size_t n, int64_t now_ms,
               size_t max, size_t *ret_moved, struct toc_error *reterr)
 {
-    (void)self;
-    (void)slices;
-    (void)n;
+    struct fake_store *store = self;
+    enum toc_status st;
+    size_t moved = 0;
+
     (void)now_ms;
-    (void)max;
-    (void)reterr;
-    *ret_moved = 0;
+    store->moves++;
+    if (fake_fails(store, reterr, &st))
+        return st;
+    for (size_t i = 0; i < n; i++)
+        if (store->far_broken[toc_slice_shard(slices[i])])
+            return fake_met_broken(store, reterr);
+    for (size_t i = 0; i < n && moved < max; i++) {
+        size_t *far = &store->far[toc_slice_shard(slices[i])];
+        size_t some = *far < max - moved ? *far : max - moved;
+        *far -= some;
+        moved += some;
+    }
+    *ret_moved = moved;
     return TOC_OK;
 }
 
@@ -350,6 +406,8 @@ fake_gc_keys(void *self, uint16_t shard, int64_t now_ms, int64_t window_ms,
     (void)window_ms;
     if (fake_fails(store, reterr, &st))
         return st;
+    if (store->broken[shard])
+        return fake_met_broken(store, reterr);
     *ret_freed = store->keys[shard] < max ? store->keys[shard] : max;
     store->keys[shard] -= *ret_freed;
     return TOC_OK;
