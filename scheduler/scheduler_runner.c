@@ -8,15 +8,9 @@
 #include "common/rpc/client.h"
 #include "common/rpc/server.h"
 #include "scheduler/access/service.h"
-#include "scheduler/housekeep.h"
-#include "scheduler/keeper.h"
-#include "scheduler/lag.h"
-#include "scheduler/loader.h"
+#include "scheduler/parts.h"
 #include "scheduler/peers.h"
 #include "scheduler/planner.h"
-#include "scheduler/publisher.h"
-#include "scheduler/skew.h"
-#include "scheduler/sweep.h"
 #include "toc/v1/peer.pb-c.h"
 #include "toc/v1/timeout.pb-c.h"
 
@@ -68,17 +62,7 @@ enum {
 struct sched_runner {
     struct sched_runner_options opt;
     char address[256];
-    struct sched_shards shards;
-    struct sched_memory memory;
-    struct sched_marks marks;
-    struct sched_publisher publisher;
-    struct sched_loader loader;
-    struct sched_sweep sweep;
-    struct sched_lag lag;
-    struct sched_housekeep house;
-    struct sched_skew skew;
-    struct sched_keeper keeper;
-    struct sched_roster roster;
+    struct sched_parts parts;
     struct sched_load load;
     struct sched_planner planner;
     double cores;
@@ -162,12 +146,6 @@ stop_loop(struct sched_runner *runner, int which)
     toc_thread_join(&runner->loops[which].thread);
 }
 
-static struct toc_bell *
-bell_of(struct sched_runner *runner, int which)
-{
-    return &runner->loops[which].own_bell;
-}
-
 static int64_t
 step_combiner(void *self)
 {
@@ -209,9 +187,9 @@ static int64_t
 step_skew(void *self)
 {
     struct sched_runner *runner = self;
-    int64_t wake_ns = sched_skew_step(&runner->skew);
+    int64_t wake_ns = sched_skew_step(&runner->parts.skew);
 
-    if (runner->skew.ok)
+    if (runner->parts.skew.ok)
         toc_app_ready_for(runner->opt.app, "store", 15000);
     return wake_ns;
 }
@@ -240,8 +218,8 @@ step_coord(void *self)
 {
     struct sched_runner *runner = self;
 
-    sched_keeper_turn(&runner->keeper, TURN_MAX_MS);
-    if (atomic_load(&runner->keeper.session))
+    sched_keeper_turn(&runner->parts.keeper, TURN_MAX_MS);
+    if (atomic_load(&runner->parts.keeper.session))
         toc_app_ready_set(runner->opt.app, "session", true);
     return 0;
 }
@@ -257,13 +235,13 @@ step_load(void *self)
         .cores = runner->cores,
         .busy_ns = {atomic_load(&runner->loops[LOOP_PUBLISHER].busy_ns),
                     atomic_load(&runner->loops[LOOP_LOADER].busy_ns)},
-        .sent = atomic_load(&runner->publisher.sent),
-        .memory = sched_memory_share(&runner->memory),
+        .sent = atomic_load(&runner->parts.publisher.sent),
+        .memory = sched_memory_share(&runner->parts.memory),
     };
 
-    sched_shards_snapshot(&runner->shards, counters.gen);
+    sched_shards_snapshot(&runner->parts.shards, counters.gen);
     for (size_t i = 0; i < TOC_SHARDS; i++)
-        counters.offered[i] = atomic_load(&runner->memory.offered[i]);
+        counters.offered[i] = atomic_load(&runner->parts.memory.offered[i]);
     sched_load_note(&runner->load, &counters);
     return toc_mono_add_ms(now, SCHED_LOAD_EVERY_MS).ns;
 }
@@ -280,86 +258,9 @@ run_worker(void *arg)
     sched_workers_run(arg);
 }
 
-static void
-shards_changed(void *arg)
-{
-    struct sched_runner *runner = arg;
-
-    toc_bell_ring(bell_of(runner, LOOP_LOADER));
-    toc_bell_ring(bell_of(runner, LOOP_SWEEP));
-    toc_bell_ring(bell_of(runner, LOOP_PUBLISHER));
-}
-
 /* ---- making
  * ---------------------------------------------------------------------------
  */
-
-static void
-init_firing(struct sched_runner *runner)
-{
-    const struct sched_runner_options *opt = &runner->opt;
-    const struct sched_settings *settings = opt->settings;
-
-    sched_shards_init(&runner->shards, opt->clk);
-    sched_memory_init(&runner->memory,
-                      &(struct sched_memory_options){
-                          .shards = &runner->shards,
-                          .bell = bell_of(runner, LOOP_PUBLISHER),
-                          .entries_max = (size_t)settings->memory_max_tasks,
-                          .now_ms = toc_clock_wall(opt->clk).ms});
-    sched_marks_init(&runner->marks, opt->partitions, settings->lag_max);
-    sched_publisher_init(&runner->publisher, &(struct sched_publisher_options){
-                                                 .clk = opt->clk,
-                                                 .bus = opt->bus,
-                                                 .shards = &runner->shards,
-                                                 .memory = &runner->memory,
-                                                 .marks = &runner->marks,
-                                                 .topics = opt->topics,
-                                                 .lead_ms = settings->lead_ms});
-    sched_loader_init(&runner->loader, &(struct sched_loader_options){
-                                           .clk = opt->clk,
-                                           .store = opt->store,
-                                           .shards = &runner->shards,
-                                           .memory = &runner->memory});
-}
-
-static void
-init_care(struct sched_runner *runner)
-{
-    const struct sched_runner_options *opt = &runner->opt;
-    const struct sched_settings *settings = opt->settings;
-
-    sched_sweep_init(&runner->sweep, &(struct sched_sweep_options){
-                                         .clk = opt->clk,
-                                         .store = opt->store,
-                                         .bus = opt->bus,
-                                         .shards = &runner->shards,
-                                         .memory = &runner->memory,
-                                         .marks = &runner->marks,
-                                         .skew = &runner->skew,
-                                         .loader = &runner->loader,
-                                         .publisher = &runner->publisher,
-                                         .topics = opt->topics,
-                                         .group = opt->group,
-                                         .period_ms = settings->sweep_ms});
-    runner->lag = (struct sched_lag){.clk = opt->clk,
-                                     .bus = opt->bus,
-                                     .marks = &runner->marks,
-                                     .topics = opt->topics,
-                                     .group = opt->group};
-    sched_housekeep_init(
-        &runner->house,
-        &(struct sched_housekeep_options){
-            .clk = opt->clk,
-            .store = opt->store,
-            .shards = &runner->shards,
-            .skew = &runner->skew,
-            .retention_ms = settings->retention_days * TOC_MS_PER_DAY,
-            .key_window_ms = settings->key_window_hours * INT64_C(3600000)});
-    runner->skew.clk = opt->clk;
-    runner->skew.store = opt->store;
-    runner->skew.refused_ms = &runner->access.skew_ms;
-}
 
 static void
 init_access(struct sched_runner *runner)
@@ -369,11 +270,11 @@ init_access(struct sched_runner *runner)
 
     runner->client = toc_rpc_client_new(
         &(struct toc_rpc_client_options){.clock = opt->clk, .threads = 1});
-    runner->peers =
-        sched_peers_new(&(struct sched_peers_options){.clk = opt->clk,
-                                                      .shards = &runner->shards,
-                                                      .memory = &runner->memory,
-                                                      .rpc = runner->client});
+    runner->peers = sched_peers_new(
+        &(struct sched_peers_options){.clk = opt->clk,
+                                      .shards = &runner->parts.shards,
+                                      .memory = &runner->parts.memory,
+                                      .rpc = runner->client});
     sched_combiner_init(
         &runner->combiner,
         &(struct sched_combiner_options){.clk = opt->clk, .store = opt->store});
@@ -394,12 +295,11 @@ init_balance(struct sched_runner *runner)
     const struct sched_runner_options *opt = &runner->opt;
 
     runner->cores = toc_os_cores();
-    sched_roster_init(&runner->roster);
     sched_load_init(&runner->load);
     sched_planner_init(
         &runner->planner,
         &(struct sched_planner_options){.clk = opt->clk,
-                                        .roster = &runner->roster,
+                                        .roster = &runner->parts.roster,
                                         .load = &runner->load,
                                         .rpc = runner->client,
                                         .self = opt->settings->common.node,
@@ -475,8 +375,16 @@ sched_runner_new(const struct sched_runner_options *opt,
     runner->opt = *opt;
     for (size_t i = 0; i < LOOPS; i++)
         toc_bell_init(&runner->loops[i].own_bell);
-    init_firing(runner);
-    init_care(runner);
+    sched_parts_init(
+        &runner->parts,
+        &(struct sched_parts_options){.settings = opt->settings,
+                                      .clk = opt->clk,
+                                      .store = opt->store,
+                                      .bus = opt->bus,
+                                      .partitions = opt->partitions,
+                                      .topics = opt->topics,
+                                      .group = opt->group,
+                                      .refused_ms = &runner->access.skew_ms});
     init_access(runner);
     init_balance(runner);
     start_access(runner);
@@ -513,30 +421,20 @@ sched_runner_start(struct sched_runner *runner, struct toc_coord *coord,
 {
     struct toc_app *app = runner->opt.app;
 
-    sched_shards_set_coord(&runner->shards, coord);
-    runner->publisher.opt.node_id = node_id;
-    runner->keeper = (struct sched_keeper){.clk = runner->opt.clk,
-                                           .coord = coord,
-                                           .shards = &runner->shards,
-                                           .memory = &runner->memory,
-                                           .roster = &runner->roster,
-                                           .changed = shards_changed,
-                                           .arg = runner};
-    sched_roster_set_coord(&runner->roster, coord);
-    sched_keeper_init(&runner->keeper,
-                      toc_str_of(runner->opt.settings->common.node));
+    sched_parts_join(&runner->parts, coord, node_id);
     toc_app_ready_set(app, "bus", true); /* its topics are there */
     toc_app_ready_set(app, "session", false);
     toc_app_ready_set(app, "store", false);
     start_loop(runner, LOOP_PUBLISHER, "publisher", "publisher", step_publisher,
-               &runner->publisher, NULL);
+               &runner->parts.publisher, &runner->parts.publisher_bell);
     start_loop(runner, LOOP_LOADER, "loader", "loader", step_loader,
-               &runner->loader, NULL);
-    start_loop(runner, LOOP_SWEEP, "sweep", "sweep", step_sweep, &runner->sweep,
+               &runner->parts.loader, &runner->parts.loader_bell);
+    start_loop(runner, LOOP_SWEEP, "sweep", "sweep", step_sweep,
+               &runner->parts.sweep, &runner->parts.sweep_bell);
+    start_loop(runner, LOOP_LAG, "lag", "lag", step_lag, &runner->parts.lag,
                NULL);
-    start_loop(runner, LOOP_LAG, "lag", "lag", step_lag, &runner->lag, NULL);
     start_loop(runner, LOOP_HOUSEKEEP, "housekeep", "housekeep", step_housekeep,
-               &runner->house, NULL);
+               &runner->parts.house, NULL);
     start_loop(runner, LOOP_SKEW, "skew", NULL, step_skew, runner, NULL);
     start_loop(runner, LOOP_COORD, "coord", "coord", step_coord, runner, NULL);
     start_loop(runner, LOOP_MONITOR, "monitor", NULL, step_monitor, runner,
@@ -589,14 +487,14 @@ begin_stop(struct sched_runner *runner)
 static void
 give_up_shards(struct sched_runner *runner)
 {
-    if (runner->keeper.coord == NULL)
+    if (runner->parts.keeper.coord == NULL)
         return;
     toc_app_stage(runner->opt.app, "etcd: a request under way");
     atomic_store(&runner->loops[LOOP_COORD].stop, true);
-    toc_coord_interrupt(runner->keeper.coord);
+    toc_coord_interrupt(runner->parts.keeper.coord);
     stop_loop(runner, LOOP_COORD);
     toc_app_stage(runner->opt.app, "giving up the shards");
-    sched_keeper_leave(&runner->keeper);
+    sched_keeper_leave(&runner->parts.keeper);
 }
 
 static void
@@ -646,15 +544,10 @@ sched_runner_free(struct sched_runner *runner)
     sched_peers_free(runner->peers);
     sched_planner_done(&runner->planner);
     sched_load_done(&runner->load);
-    sched_roster_done(&runner->roster);
     sched_combiner_done(&runner->combiner);
     sched_workers_free(runner->access.workers);
     sched_names_free(runner->access.names);
-    sched_sweep_done(&runner->sweep);
-    sched_publisher_done(&runner->publisher);
-    sched_marks_done(&runner->marks);
-    sched_memory_done(&runner->memory);
-    sched_shards_done(&runner->shards);
+    sched_parts_done(&runner->parts);
     for (size_t i = 0; i < LOOPS; i++)
         toc_bell_done(&runner->loops[i].own_bell);
     toc_free(runner);
