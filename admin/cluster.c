@@ -1,7 +1,13 @@
 #include "admin/service_internal.h"
 
+#include "toc/v1/peer.pb-c.h"
+
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define LOAD_EACH_MS 300 /* for the answer of one scheduler */
+#define LOAD_ALL_MS 1000 /* of all; the others' is then left out */
 
 struct snapshot {
     struct toc_member *members;
@@ -118,6 +124,45 @@ node_message(struct admin_call *call, const struct snapshot *seen,
     return node;
 }
 
+static bool
+is_scheduler(const Toc__V1__Node *node)
+{
+    return strcmp(node->role, "scheduler") == 0;
+}
+
+static void
+ask_load(struct admin_call *call, Toc__V1__Node *node)
+{
+    Toc__V1__GetLoadRequest request = TOC__V1__GET_LOAD_REQUEST__INIT;
+    Toc__V1__GetLoadResponse *answer;
+    Google__Protobuf__UInt32Value *percent;
+    ProtobufCMessage *reply = NULL;
+
+    if (toc_rpc_call(admin_call_client(call), node->address,
+                     &toc__v1__balance_service__descriptor, "GetLoad",
+                     &request.base, LOAD_EACH_MS, call->arena, &reply, NULL,
+                     NULL) != TOC_OK)
+        return;
+    answer = (Toc__V1__GetLoadResponse *)reply;
+    if (!(answer->load >= 0 && answer->load <= 1000))
+        return;
+    percent = toc_arena_alloc(call->arena, sizeof *percent);
+    google__protobuf__uint32_value__init(percent);
+    percent->value = (uint32_t)lround(answer->load * 100);
+    node->load_percent = percent;
+}
+
+static void
+ask_loads(struct admin_call *call, Toc__V1__ListNodesResponse *answer)
+{
+    const struct toc_clock *clk = admin_call_clock(call);
+    struct toc_mono until = toc_mono_add_ms(toc_clock_mono(clk), LOAD_ALL_MS);
+
+    for (size_t i = 0; i < answer->n_nodes; i++)
+        if (is_scheduler(answer->nodes[i]) && toc_clock_mono(clk).ns < until.ns)
+            ask_load(call, answer->nodes[i]);
+}
+
 static int
 cmp_member(const void *a, const void *b)
 {
@@ -142,5 +187,7 @@ admin_list_nodes(struct admin_call *call)
     for (size_t i = 0; i < seen.n_members; i++)
         answer.nodes[i] = node_message(call, &seen, &seen.members[i]);
     answer.n_nodes = seen.n_members;
+    if (((const Toc__V1__ListNodesRequest *)call->request)->with_load)
+        ask_loads(call, &answer);
     toc_rpc_reply(call->rpc, &answer.base);
 }

@@ -18,6 +18,7 @@ struct admin_service {
     struct admin_service_options options;
     struct admin_workers *workers;
     struct admin_names *names;
+    struct toc_rpc_client *client;
     atomic_bool stopping;
 };
 
@@ -42,6 +43,12 @@ const struct toc_clock *
 admin_call_clock(const struct admin_call *call)
 {
     return call->service->options.clk;
+}
+
+struct toc_rpc_client *
+admin_call_client(const struct admin_call *call)
+{
+    return call->service->client;
 }
 
 int64_t
@@ -158,6 +165,8 @@ admin_service_new(const struct admin_service_options *options)
         own->list_ms_max > 0 ? own->list_ms_max : LIST_MS_DEFAULT;
     atomic_init(&service->stopping, false);
     service->names = admin_names_new(own->store, own->clk);
+    service->client =
+        toc_rpc_client_new(&(struct toc_rpc_client_options){.clock = own->clk});
     service->workers = admin_workers_new(own->workers, own->queue_max, run_job);
     return service;
 }
@@ -173,6 +182,7 @@ void
 admin_service_stop(struct admin_service *service)
 {
     atomic_store(&service->stopping, true);
+    toc_rpc_cancel_all(service->client);
     admin_workers_stop(service->workers);
 }
 
@@ -183,5 +193,6 @@ admin_service_free(struct admin_service *service)
         return;
     admin_workers_free(service->workers);
     admin_names_free(service->names);
+    toc_rpc_client_free(service->client);
     toc_free(service);
 }

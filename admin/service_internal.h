@@ -4,6 +4,7 @@
 
 #include "admin/names.h"
 #include "admin/service.h"
+#include "common/rpc/client.h"
 
 #include "toc/v1/admin.pb-c.h"
 
@@ -24,6 +25,8 @@ struct admin_call {
 struct toc_store *admin_call_store(const struct admin_call *call);
 struct toc_coord *admin_call_coord(const struct admin_call *call);
 const struct toc_clock *admin_call_clock(const struct admin_call *call);
+/* For questions to other processes. */
+struct toc_rpc_client *admin_call_client(const struct admin_call *call);
 int64_t admin_call_list_ms_max(const struct admin_call *call);
 
 /* Answers with the store's or coord's error; logs it when it is ours. */

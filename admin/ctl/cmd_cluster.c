@@ -157,11 +157,20 @@ ctl_cmd_shards(struct ctl *ctl)
 
 /* ---- nodes ---- */
 
+static const char *
+load_text(struct ctl *ctl, const Toc__V1__Node *node)
+{
+    if (node->load_percent == NULL)
+        return "-";
+    return toc_arena_printf(&ctl->arena, "%lu %%",
+                            (unsigned long)node->load_percent->value);
+}
+
 static void
 nodes_table(struct ctl *ctl, const Toc__V1__ListNodesResponse *answer)
 {
-    static const char *const heads[] = {"ROLE",   "NAME",    "ADDRESS",
-                                        "SHARDS", "STARTED", "NODE ID"};
+    static const char *const heads[] = {"ROLE", "NAME",    "ADDRESS", "SHARDS",
+                                        "LOAD", "STARTED", "NODE ID"};
     struct ctl_table table;
 
     ctl_table_init(&table, &ctl->arena, heads, sizeof heads / sizeof heads[0]);
@@ -173,6 +182,7 @@ nodes_table(struct ctl *ctl, const Toc__V1__ListNodesResponse *answer)
             ctl_cell(ctl, node->address),
             strcmp(node->role, "scheduler") == 0 ? number(ctl, node->shards)
                                                  : "-",
+            load_text(ctl, node),
             ctl_time_relative(ctl, node->start_time),
             number(ctl, node->node_id),
         };
@@ -187,9 +197,10 @@ ctl_cmd_nodes(struct ctl *ctl)
     Toc__V1__ListNodesRequest request = TOC__V1__LIST_NODES_REQUEST__INIT;
     const Toc__V1__ListNodesResponse *answer;
     ProtobufCMessage *reply;
-    enum ctl_exit end =
-        ctl_call_admin(ctl, "ListNodes", NULL, &request.base, &reply);
+    enum ctl_exit end;
 
+    request.with_load = true;
+    end = ctl_call_admin(ctl, "ListNodes", NULL, &request.base, &reply);
     if (end != CTL_OK)
         return end;
     answer = (const Toc__V1__ListNodesResponse *)reply;

@@ -212,6 +212,8 @@ const struct ctl_command ctl_commands[] = {
     {.name = "nodes",
      .args = "",
      .summary = "Shows the processes that are there",
+     .detail = "Of a scheduler also how many shards it owns and its load: "
+               "percent of what it can do, over the last 10 s.",
      .run = ctl_cmd_nodes},
     {.name = "health",
      .args = "HOST:PORT",

@@ -15,6 +15,7 @@
 #include "common/rpc/client.h"
 #include "tests/support/toc_check.h"
 #include "toc/v1/admin.pb-c.h"
+#include "toc/v1/peer.pb-c.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -31,6 +32,7 @@ static struct {
     _Atomic int fails; /* a status */
     atomic_int calls, waiting;
     pthread_mutex_t gate; /* held by the test: store calls wait */
+    double load;          /* of the scheduler s2; 0: it is not there */
     struct toc_store store;
     struct toc_coord coord;
     struct admin_service *service;
@@ -178,7 +180,9 @@ fake_snapshot(void *self, struct toc_arena *arena,
     *ret_members = toc_arena_calloc(arena, 2, sizeof **ret_members);
     (*ret_members)[0].role = TOC_STR("scheduler");
     (*ret_members)[0].node = TOC_STR("s2");
-    (*ret_members)[0].address = TOC_STR("127.0.0.1:1");
+    (*ret_members)[0].address =
+        fx.load > 0 ? toc_str_of(toc_rpc_server_address(fx.server))
+                    : TOC_STR("127.0.0.1:1");
     (*ret_members)[1].role = TOC_STR("admin");
     (*ret_members)[1].node = TOC_STR("a1");
     *ret_n_members = 2;
@@ -225,13 +229,26 @@ add_row(enum toc_state state, int64_t due_ms, struct toc_str spec)
     fx.n_rows++;
 }
 
+/* The scheduler s2, on the same server. */
+static void
+answer_load(void *self, unsigned method, const ProtobufCMessage *request,
+            struct toc_rpc_call *rpc)
+{
+    Toc__V1__GetLoadResponse answer = TOC__V1__GET_LOAD_RESPONSE__INIT;
+
+    (void)self, (void)request;
+    ck_assert_uint_eq(method, 0);
+    answer.load = fx.load;
+    toc_rpc_reply(rpc, &answer.base);
+}
+
 static void
 serve(size_t workers, size_t queue_max)
 {
     struct admin_service_options options = {
         .workers = workers, .queue_max = queue_max, .clk = toc_clock_os()};
 
-    fx.store = (struct toc_store){&store_ops, NULL};
+    fx.store = (struct toc_store){.ops = &store_ops};
     fx.coord = (struct toc_coord){&coord_ops, NULL};
     options.store = &fx.store;
     options.coord = &fx.coord;
@@ -243,6 +260,8 @@ serve(size_t workers, size_t queue_max)
                          &fx.server, &fx.error),
                      TOC_OK);
     admin_service_add(fx.service, fx.server);
+    toc_rpc_server_add(fx.server, &toc__v1__balance_service__descriptor,
+                       answer_load, NULL);
     ck_assert_int_eq(toc_rpc_server_start(fx.server, &fx.error), TOC_OK);
     /* A client as others have it: no more than 4 MiB. */
     fx.client = toc_rpc_client_new(&(struct toc_rpc_client_options){
@@ -518,6 +537,31 @@ START_TEST(shards_and_nodes)
 }
 END_TEST
 
+START_TEST(a_scheduler_tells_its_load_when_asked)
+{
+    Toc__V1__ListNodesRequest nodes = TOC__V1__LIST_NODES_REQUEST__INIT;
+    Toc__V1__ListNodesResponse *n;
+
+    serve(1, 10);
+    fx.load = 0.826;
+    ck_assert_int_eq(call("ListNodes", &nodes.base, &n), TOC_OK);
+    ck_assert_ptr_null(n->nodes[1]->load_percent);
+    nodes.with_load = true;
+    ck_assert_int_eq(call("ListNodes", &nodes.base, &n), TOC_OK);
+    ck_assert_ptr_null(n->nodes[0]->load_percent); /* no scheduler */
+    ck_assert_ptr_nonnull(n->nodes[1]->load_percent);
+    ck_assert_uint_eq(n->nodes[1]->load_percent->value, 83);
+    fx.load = 1e300; /* nonsense */
+    ck_assert_int_eq(call("ListNodes", &nodes.base, &n), TOC_OK);
+    ck_assert_ptr_null(n->nodes[1]->load_percent);
+    fx.load = 0; /* gone: the list is answered all the same */
+    ck_assert_int_eq(call("ListNodes", &nodes.base, &n), TOC_OK);
+    ck_assert_uint_eq(n->n_nodes, 2);
+    ck_assert_ptr_null(n->nodes[1]->load_percent);
+    stop();
+}
+END_TEST
+
 struct many {
     atomic_int done, refused, good;
 };
@@ -612,4 +656,5 @@ TOC_CHECK_MAIN("admin_service", pages_are_bounded_in_bytes_and_lose_nothing,
                dead_letters_are_paged_too, scheduling_is_what_is_shown,
                tokens_of_another_filter_are_refused, backend_words_stay_inside,
                timelines_fit_too, each_redrive_has_its_result, shards_and_nodes,
+               a_scheduler_tells_its_load_when_asked,
                too_many_calls_are_refused_at_once, a_stop_answers_what_waits)
