@@ -60,7 +60,7 @@ admin_coord_runner_stop(struct admin_coord_runner *runner)
     if (runner == NULL)
         return;
     atomic_store(&runner->stopping, true);
-    toc_coord_wake(runner->coord);
+    toc_coord_interrupt(runner->coord);
     toc_thread_join(&runner->thread);
     toc_free(runner);
 }

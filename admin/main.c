@@ -18,13 +18,14 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #define START_MS_MAX 60000
 #define RETRY_MS 500
 #define SAY_EVERY_MS 5000
-#define STOP_GRACE_MS 4000
-#define STOP_MS_MAX 7000
+/* Of the 10 s that a stop may take, these have passed when calls to the store
+ * are interrupted, and when gRPC calls that are left are cancelled. */
+#define INTERRUPT_MS 5000
+#define STOP_GRACE_END_MS 7000
 #define WATCH_MS 500
 #define PREFIX_MAX (TOC_CLUSTER_MAX + 16)
 
@@ -63,8 +64,7 @@ struct process {
     struct toc_rpc_server *server;
     struct admin_coord_runner *runner;
     struct admin_probe *probe;
-    struct toc_bell stopped; /* rung when all has ended */
-    struct toc_bell bell;    /* rung by the stop; outlives who rings */
+    struct toc_bell bell; /* rung by the stop; outlives who rings */
     bool listening;
     char prefix[PREFIX_MAX];
     uint32_t node_id;
@@ -74,6 +74,18 @@ struct process {
 /* ---- waiting at the start ---- */
 
 typedef enum toc_status try_fn(struct process *p, struct toc_error *reterr);
+
+static void
+hasten(void *store)
+{
+    toc_store_hasten(store);
+}
+
+static void
+interrupt(void *store)
+{
+    toc_store_interrupt(store);
+}
 
 static enum toc_status
 try_open(struct process *p, struct toc_error *reterr)
@@ -85,8 +97,15 @@ try_open(struct process *p, struct toc_error *reterr)
         .clock = p->clk,
         .pool_max = (size_t)p->settings.workers + 2,
     };
+    enum toc_status st;
 
-    return toc_store_mysql_open(&options, &p->mysql, reterr);
+    st = toc_store_mysql_open(&options, &p->mysql, reterr);
+    if (st != TOC_OK)
+        return st;
+    toc_app_on_late(p->app, 0, hasten, toc_store_mysql_port(p->mysql));
+    toc_app_on_late(p->app, INTERRUPT_MS, interrupt,
+                    toc_store_mysql_port(p->mysql));
+    return TOC_OK;
 }
 
 /* All 256 shards are there once the schema is. */
@@ -228,45 +247,53 @@ start(struct process *p)
     return true;
 }
 
-/* A database that hangs holds up workers for longer than a deployment waits
- * after SIGTERM. Nothing here needs an end: what a redrive does is one
- * transaction. */
-static void
-enforce_stop(void *arg)
+/* What a request of the stop may still take, until end_ms after it began. */
+static int64_t
+left_ms(const struct process *p, struct toc_mono begun, int64_t end_ms)
 {
-    struct process *p = arg;
-    struct toc_mono end = toc_mono_add_ms(toc_clock_mono(p->clk), STOP_MS_MAX);
+    int64_t passed_ms = (toc_clock_mono(p->clk).ns - begun.ns) / TOC_NS_PER_MS;
 
-    if (toc_bell_wait(&p->stopped, end.ns))
-        return;
-    TOC_LOG(WARN, "admin.stop_forced",
-            F_MSG("calls to the database hang, ending without them"));
-    _exit(EXIT_SUCCESS);
+    return passed_ms < end_ms ? end_ms - passed_ms : 0;
 }
 
 static void
-stop(struct process *p)
+stop_serving(struct process *p, struct toc_mono begun)
 {
-    struct toc_thread enforcer = {.started = false};
-
-    toc_bell_init(&p->stopped);
-    toc_thread_start(&enforcer, "admin-stop", enforce_stop, p);
-    if (p->server != NULL)
-        toc_rpc_server_serving(p->server, false);
-    admin_coord_runner_stop(p->runner);
-    toc_coord_etcd_close(p->member);
+    toc_app_stage(p->app, "operators' calls to the database or etcd");
     if (p->service != NULL)
         admin_service_stop(p->service);
+    toc_app_stage(p->app, "gRPC calls under way");
     if (p->listening)
-        toc_rpc_server_stop(p->server, STOP_GRACE_MS);
+        toc_rpc_server_stop(p->server, left_ms(p, begun, STOP_GRACE_END_MS));
     if (p->server != NULL)
         toc_rpc_server_free(p->server);
     admin_service_free(p->service);
+}
+
+/* Calls to a database that hangs are interrupted after INTERRUPT_MS: what a
+ * redrive does is one transaction, and needs no end. */
+static void
+stop(struct process *p)
+{
+    struct toc_mono begun = toc_clock_mono(p->clk);
+
+    /* so that the stop has an end also when it is the start that failed */
+    toc_app_request_stop(p->app, "the start failed");
+    if (p->server != NULL)
+        toc_rpc_server_serving(p->server, false);
+    toc_app_stage(p->app, "leaving etcd");
+    if (p->look != NULL)
+        toc_coord_interrupt(toc_coord_etcd_port(p->look));
+    admin_coord_runner_stop(p->runner);
+    toc_coord_etcd_close(p->member);
+    stop_serving(p, begun);
+    toc_app_stage(p->app, "the database's clock");
     admin_probe_stop(p->probe);
+    toc_app_stage(p->app, "closing the connection to etcd");
     toc_coord_etcd_close(p->look);
+    toc_app_stage(p->app, "closing the store");
+    toc_app_forget_late(p->app);
     toc_store_mysql_close(p->mysql);
-    toc_bell_ring(&p->stopped);
-    toc_thread_join(&enforcer);
 }
 
 static void

@@ -15,7 +15,7 @@
 #define GUARD_MS 100 /* without a session */
 #define GUARD_NS_MAX INT64_C(3000000000)
 #define DRAIN_MS 2000
-#define CANCEL_MS 1000
+#define CANCEL_MS 300 /* a cancelled call ends here at once */
 #define WATCH_MS 5 /* how often main looks while it waits for the end */
 
 /* Loops that are not a lane's; each says when it last came by. */
@@ -353,7 +353,7 @@ stop_coord(struct exec_runner *runner)
 {
     atomic_store(&runner->stop_coord, true);
     if (runner->options.coord != NULL)
-        toc_coord_wake(runner->options.coord);
+        toc_coord_interrupt(runner->options.coord);
     toc_bell_ring(&runner->guard_bell);
     toc_thread_join(&runner->threads[COORD]);
     toc_thread_join(&runner->threads[GUARD]);
@@ -369,6 +369,9 @@ exec_runner_finish(struct exec_runner *runner, int64_t calls_ms,
     exec_inbox_ring(&runner->results.inbox);
     end_calls(runner, calls_ms);
     (void)wait_for(runner, no_attempts, results_ms);
+    /* A claim, a write or a question that still hangs: nothing is lost by it,
+     * and nothing that matters is to come. */
+    toc_store_interrupt(runner->options.store);
     stop_coord(runner);
     atomic_store(&runner->stop_probe, true);
     toc_bell_ring(&runner->probe_bell);

@@ -61,7 +61,8 @@ const struct exec_counters *exec_runner_counters(struct exec_runner *runner);
  * by the store's timeouts, and by 2 s). */
 void exec_runner_drain(struct exec_runner *runner);
 /* Waits for running calls, up to calls_ms; cancels the rest; writes what came
- * back, for up to results_ms more; joins all threads. */
+ * back, for up to results_ms more; then interrupts the store and the
+ * coordination, for good, and joins all threads. */
 void exec_runner_finish(struct exec_runner *runner, int64_t calls_ms,
                         int64_t results_ms);
 void exec_runner_free(struct exec_runner *runner); /* finished, or unstarted */

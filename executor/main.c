@@ -30,9 +30,12 @@
 #define WATCH_MS 1000
 #define ALIVE_MS 5000
 #define COUNTERS_MS 60000
-/* Of the 10 s that a stop may take: calls have until this after its start. */
-#define CALLS_END_MS 7500
-#define RESULTS_END_MS 1000
+/* Of the 10 s that a stop may take: calls have until this after its start,
+ * what they say is written for so long; then, and in a start that hangs, the
+ * store is interrupted. */
+#define CALLS_END_MS 6500
+#define RESULTS_END_MS 700
+#define INTERRUPT_MS 7500
 #define RPC_GRACE_MS 200
 
 struct exec_settings {
@@ -155,17 +158,35 @@ start_server(struct process *p, struct toc_error *reterr)
     return TOC_OK;
 }
 
+static void
+hasten(void *store)
+{
+    toc_store_hasten(store);
+}
+
+static void
+interrupt(void *store)
+{
+    toc_store_interrupt(store);
+}
+
 static enum toc_status
 open_store(struct process *p, struct toc_error *reterr)
 {
     const struct toc_common_settings *common = &p->settings.common;
-
-    return toc_store_mysql_open(
+    enum toc_status st = toc_store_mysql_open(
         &(struct toc_store_mysql_options){.url = common->mysql,
                                           .password = common->mysql_password,
                                           .clock = p->clk,
                                           .pool_max = POOL_CONNECTIONS},
         &p->store, reterr);
+
+    if (st != TOC_OK)
+        return st;
+    toc_app_on_late(p->app, 0, hasten, toc_store_mysql_port(p->store));
+    toc_app_on_late(p->app, INTERRUPT_MS, interrupt,
+                    toc_store_mysql_port(p->store));
+    return TOC_OK;
 }
 
 static enum toc_status
@@ -388,20 +409,30 @@ stop(struct process *p)
 {
     struct toc_mono begun = toc_clock_mono(p->clk);
 
+    /* so that the stop has an end also when it is the start that failed */
+    toc_app_request_stop(p->app, "the start failed");
     if (p->server != NULL)
         toc_rpc_server_serving(p->server, false);
+    toc_app_stage(p->app, "a claim, the lanes");
     if (p->runner != NULL)
         exec_runner_drain(p->runner);
     begin_close_consumers(p);
+    toc_app_stage(p->app, "calls to businesses and their results");
     if (p->runner != NULL)
         finish_runner(p, begun);
+    toc_app_stage(p->app, "leaving the consumer group");
     end_close_consumers(p);
+    toc_app_stage(p->app, "the ends of calls");
     toc_invoke_grpc_free(p->invoke);
     if (p->runner != NULL)
         exec_counters_log(exec_runner_counters(p->runner));
     exec_runner_free(p->runner);
+    toc_app_stage(p->app, "closing the connection to etcd");
     toc_coord_etcd_close(p->coord);
+    toc_app_stage(p->app, "closing the store");
+    toc_app_forget_late(p->app);
     toc_store_mysql_close(p->store);
+    toc_app_stage(p->app, "gRPC calls under way");
     if (p->server != NULL) {
         toc_rpc_server_stop(p->server, RPC_GRACE_MS);
         toc_rpc_server_free(p->server);

@@ -211,7 +211,7 @@ spread(void *arg, size_t i)
 static bool
 is_gone(void *arg)
 {
-    return kill(*(const int *)arg, 0) != 0;
+    return cluster_is_gone(*(const int *)arg);
 }
 
 /* The process ends by itself on SIGTERM within 10 s; toc starts it again. */

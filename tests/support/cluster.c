@@ -86,6 +86,22 @@ cluster_pid(const struct cluster *cluster, const char *name)
     return pid;
 }
 
+bool
+cluster_is_gone(int pid)
+{
+    char path[64], state = 'Z';
+    FILE *file;
+
+    toc_format(path, sizeof path, "/proc/%d/stat", pid);
+    file = fopen(path, "r");
+    if (!file)
+        return true;
+    if (fscanf(file, "%*d (%*[^)]) %c", &state) != 1)
+        state = 'Z'; /* ended between opening and reading */
+    fclose(file);
+    return state == 'Z' || state == 'X';
+}
+
 static void
 read_endpoints(struct cluster *cluster)
 {

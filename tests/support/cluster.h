@@ -39,6 +39,8 @@ __attribute__((format(printf, 3, 4))) int cluster_run(
     const struct cluster *cluster, const char *output, const char *format, ...);
 /* The pid of a process of the cluster, or 0. */
 int cluster_pid(const struct cluster *cluster, const char *name);
+/* Has the process ended? One whose parent has not looked yet counts as such. */
+bool cluster_is_gone(int pid);
 
 /* ---- calling it ------------------------------------------------------ */
 

@@ -33,7 +33,7 @@
 /* Of the broker: group.min.session.timeout.ms is not above it. */
 #define SESSION_TIMEOUT_MS 2000
 #define COMMIT_MS 2000
-#define CLOSE_MS 5000
+#define CLOSE_MS 3000
 #define CLOSE_SLICE_MS 100
 
 struct topic {
