@@ -13,6 +13,7 @@
 #include "common/coord/etcd/coord_etcd.h"
 #include "common/coord/etcd/http.h"
 #include "common/coord/etcd/wire.h"
+#include "tests/contract/coord/coord_view.h"
 #include "tests/support/toc_check.h"
 
 #include <arpa/inet.h>
@@ -25,12 +26,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define PATIENCE_MS 20000
-
 static inline int64_t
 now_ms(void)
 {
     return toc_clock_mono(toc_clock_os()).ns / TOC_NS_PER_MS;
+}
+
+static inline void
+time_goes_on(void)
+{
 }
 
 /* ---- servers ---------------------------------------------------------- */
@@ -249,102 +253,7 @@ etcd_compact(const struct etcd *etcd)
     toc_buf_done(&reply);
 }
 
-/* ---- what a handle has been told ---------------------------------------- */
-
-struct view {
-    struct toc_coord_etcd *handle;
-    struct toc_coord *coord;
-    char kinds[4096]; /* one letter per event: U D O F R S L N W X */
-    size_t n_kinds;
-    char owners[TOC_ETCD_SHARDS][32]; /* "" free, "?" unreadable */
-    char wishes[TOC_ETCD_SHARDS][32];
-    char members[16][64]; /* "role/node=address" */
-    size_t n_members;
-    struct toc_member last_member;
-    char last_address[64];
-    bool session, synced;
-    size_t errors;
-};
-
-static inline size_t
-view_find_member(const struct view *view, const struct toc_member *member)
-{
-    char front[64];
-    size_t i;
-    size_t len =
-        toc_format(front, sizeof front, "%.*s/%.*s=", (int)member->role.len,
-                   member->role.ptr, (int)member->node.len, member->node.ptr);
-    for (i = 0; i < view->n_members; i++)
-        if (strncmp(view->members[i], front, len) == 0)
-            break;
-    return i;
-}
-
-static inline void
-view_member(struct view *view, const struct toc_coord_event *event)
-{
-    const struct toc_member *member = &event->member;
-    size_t i = view_find_member(view, member);
-    if (event->kind == TOC_COORD_MEMBER_DOWN) {
-        if (i < view->n_members)
-            memmove(view->members[i], view->members[--view->n_members],
-                    sizeof view->members[i]);
-        return;
-    }
-    ck_assert_uint_lt(i, 16);
-    if (i == view->n_members)
-        view->n_members++;
-    toc_format(view->members[i], sizeof view->members[i], "%.*s/%.*s=%.*s",
-               (int)member->role.len, member->role.ptr, (int)member->node.len,
-               member->node.ptr, (int)member->address.len,
-               member->address.len == 0 ? "" : member->address.ptr);
-    view->last_member = *member;
-    toc_copy(view->last_address, sizeof view->last_address, member->address);
-}
-
-static inline void
-view_event(void *arg, const struct toc_coord_event *event)
-{
-    struct view *view = arg;
-    ck_assert_uint_lt(view->n_kinds + 1, sizeof view->kinds);
-    view->kinds[view->n_kinds++] = "UDOFRSLNWX"[event->kind];
-    switch (event->kind) {
-    case TOC_COORD_MEMBER_UP:
-    case TOC_COORD_MEMBER_DOWN:
-        view_member(view, event);
-        break;
-    case TOC_COORD_OWNED:
-        if (event->owner.node.len == 0)
-            toc_format(view->owners[event->owner.shard], 32, "?");
-        else
-            toc_copy(view->owners[event->owner.shard], 32, event->owner.node);
-        break;
-    case TOC_COORD_FREED:
-        view->owners[event->owner.shard][0] = '\0';
-        break;
-    case TOC_COORD_WANTED:
-        toc_copy(view->wishes[event->owner.shard], 32, event->owner.node);
-        break;
-    case TOC_COORD_UNWANTED:
-        view->wishes[event->owner.shard][0] = '\0';
-        break;
-    case TOC_COORD_RESET:
-        memset(view->owners, 0, sizeof view->owners);
-        memset(view->wishes, 0, sizeof view->wishes);
-        view->n_members = 0;
-        view->synced = false;
-        break;
-    case TOC_COORD_SYNCED:
-        view->synced = true;
-        break;
-    case TOC_COORD_SESSION_LOST:
-        view->session = false;
-        break;
-    case TOC_COORD_SESSION_NEW:
-        view->session = true;
-        break;
-    }
-}
+/* ---- handles ----------------------------------------------------------- */
 
 static inline void
 view_open_at(struct view *view, const struct etcd *etcd, const char *endpoints,
@@ -364,10 +273,12 @@ view_open_at(struct view *view, const struct etcd *etcd, const char *endpoints,
     };
     memset(view, 0, sizeof *view);
     struct toc_error error;
-    enum toc_status st = toc_coord_etcd_open(&options, &view->handle, &error);
+    struct toc_coord_etcd *handle = NULL;
+    enum toc_status st = toc_coord_etcd_open(&options, &handle, &error);
+    view->handle = handle;
     ck_assert_msg(st == TOC_OK, "%s", st == TOC_OK ? "" : error.msg);
     toc_free(address);
-    view->coord = toc_coord_etcd_port(view->handle);
+    view->coord = toc_coord_etcd_port(handle);
 }
 
 static inline void
@@ -381,43 +292,6 @@ view_close(struct view *view)
 {
     toc_coord_etcd_close(view->handle);
     view->handle = NULL;
-}
-
-static inline void
-view_poll(struct view *view, int64_t timeout_ms)
-{
-    if (toc_coord_poll(view->coord, timeout_ms, view_event, view, NULL) !=
-        TOC_OK)
-        view->errors++;
-}
-
-/* Polls until the condition holds; a macro, for any condition on the view. */
-#define POLL_UNTIL(view, condition)                                   \
-    do {                                                              \
-        int64_t until_ = now_ms() + PATIENCE_MS;                      \
-        while (!(condition)) {                                        \
-            ck_assert_msg(now_ms() < until_, "never: %s (events %s)", \
-                          #condition, (view)->kinds);                 \
-            view_poll((view), 100);                                   \
-        }                                                             \
-    } while (0)
-
-#define UNTIL_READY(view) POLL_UNTIL(view, (view)->session && (view)->synced)
-
-static inline void
-shards_from(uint16_t *shards, size_t n, uint16_t first)
-{
-    for (size_t i = 0; i < n; i++)
-        shards[i] = (uint16_t)(first + i);
-}
-
-static inline size_t
-view_owned_by(const struct view *view, const char *node)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < TOC_ETCD_SHARDS; i++)
-        n += strcmp(view->owners[i], node) == 0;
-    return n;
 }
 
 #endif

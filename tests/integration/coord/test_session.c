@@ -9,129 +9,6 @@
 
 #include "common/base/thread.h"
 
-START_TEST(opens_in_order_and_tells_all_of_a_member)
-{
-    struct etcd etcd;
-    struct view a;
-    etcd_shared(&etcd);
-    view_open(&a, &etcd, "a");
-    UNTIL_READY(&a);
-    ck_assert_str_eq(a.kinds, "NRUS");
-    ck_assert_str_eq(a.members[0], "scheduler/a=127.0.0.1:4711");
-    ck_assert_uint_eq(a.last_member.node_id, 4000000000);
-    ck_assert_int_eq(a.last_member.started_ms, INT64_C(9007199254740993));
-    int64_t deadline = toc_coord_deadline_boot_ns(a.coord);
-    int64_t left = deadline - toc_clock_boot(toc_clock_os()).ns;
-    ck_assert_int_gt(left, 0);
-    ck_assert_int_le(left, 1700 * TOC_NS_PER_MS);
-    view_close(&a);
-}
-END_TEST
-
-START_TEST(stays_a_member_for_longer_than_a_lease)
-{
-    struct etcd etcd;
-    struct view a;
-    etcd_shared(&etcd);
-    view_open(&a, &etcd, "a");
-    UNTIL_READY(&a);
-    int64_t first = toc_coord_deadline_boot_ns(a.coord);
-    POLL_UNTIL(&a, toc_coord_deadline_boot_ns(a.coord) >
-                       first + 4000 * TOC_NS_PER_MS);
-    ck_assert_str_eq(a.kinds, "NRUS");
-    view_close(&a);
-}
-END_TEST
-
-START_TEST(members_see_each_other_come_and_leave)
-{
-    struct etcd etcd;
-    struct view a, b;
-    etcd_shared(&etcd);
-    view_open(&a, &etcd, "a");
-    UNTIL_READY(&a);
-    view_open(&b, &etcd, "b/with a slash");
-    UNTIL_READY(&b);
-    ck_assert_uint_eq(b.n_members, 2);
-    POLL_UNTIL(&a, a.n_members == 2);
-    ck_assert_str_eq(a.members[1], "scheduler/b/with a slash=127.0.0.1:4711");
-
-    ck_assert_int_eq(toc_coord_leave(b.coord, NULL), TOC_OK);
-    ck_assert_int_eq(toc_coord_deadline_boot_ns(b.coord), 0);
-    int64_t begun = now_ms();
-    POLL_UNTIL(&a, a.n_members == 1);
-    ck_assert_int_lt(now_ms() - begun, 1000); /* not by the lease's end */
-
-    /* who has left stays away, but still sees */
-    POLL_UNTIL(&b, b.n_members == 1);
-    ck_assert_int_eq(etcd_lease_of(&etcd, "members/scheduler/b/with a slash"),
-                     0);
-    bool won;
-    ck_assert_int_eq(toc_coord_acquire(b.coord, &(uint16_t){1}, 1, &won, NULL),
-                     TOC_UNAVAILABLE);
-    view_close(&a);
-    view_close(&b);
-}
-END_TEST
-
-START_TEST(looking_only_needs_no_session)
-{
-    struct etcd etcd;
-    struct view a, look;
-    etcd_shared(&etcd);
-    view_open(&look, &etcd, NULL);
-    POLL_UNTIL(&look, look.synced);
-    ck_assert_str_eq(look.kinds, "RS");
-    ck_assert_int_eq(toc_coord_deadline_boot_ns(look.coord), 0);
-    view_open(&a, &etcd, "a");
-    UNTIL_READY(&a);
-    POLL_UNTIL(&look, look.n_members == 1);
-    view_close(&a);
-    POLL_UNTIL(&look, look.n_members == 0);
-    view_close(&look);
-}
-END_TEST
-
-START_TEST(a_revoked_lease_is_noticed_and_replaced)
-{
-    struct etcd etcd;
-    struct view a, b;
-    bool won[3];
-    uint16_t shards[3] = {0, 7, 255};
-    etcd_shared(&etcd);
-    view_open(&a, &etcd, "a");
-    UNTIL_READY(&a);
-    view_open(&b, &etcd, "b");
-    UNTIL_READY(&b);
-    ck_assert_int_eq(toc_coord_acquire(a.coord, shards, 3, won, NULL), TOC_OK);
-    POLL_UNTIL(&b, view_owned_by(&b, "a") == 3);
-
-    int64_t lease = etcd_lease_of(&etcd, "members/scheduler/a");
-    ck_assert_int_ne(lease, 0);
-    a.n_kinds = 0;
-    memset(a.kinds, 0, sizeof a.kinds);
-    etcd_revoke(&etcd, lease);
-    POLL_UNTIL(&b, view_owned_by(&b, "a") == 0);
-    POLL_UNTIL(&a, strchr(a.kinds, 'L') != NULL);
-    UNTIL_READY(&a);
-    /* lost before new, and everything told anew behind it */
-    const char *lost = strchr(a.kinds, 'L'), *new = strchr(a.kinds, 'N');
-    ck_assert(lost < new &&new < strchr(a.kinds, 'R'));
-    ck_assert_int_eq(a.kinds[a.n_kinds - 1], 'S');
-    ck_assert_uint_eq(view_owned_by(&a, "a"), 0);
-    ck_assert_uint_eq(a.n_members, 2);
-    int64_t renewed = etcd_lease_of(&etcd, "members/scheduler/a");
-    ck_assert_int_ne(renewed, 0);
-    ck_assert_int_ne(renewed, lease);
-    POLL_UNTIL(&b, b.n_members == 2);
-    /* and it can own again */
-    ck_assert_int_eq(toc_coord_acquire(a.coord, shards, 3, won, NULL), TOC_OK);
-    ck_assert(won[0] && won[1] && won[2]);
-    view_close(&a);
-    view_close(&b);
-}
-END_TEST
-
 START_TEST(the_local_deadline_ends_a_session_that_etcd_does_not_renew)
 {
     struct etcd etcd;
@@ -281,28 +158,6 @@ START_TEST(a_killed_owner_is_replaced)
 }
 END_TEST
 
-/* What an operation learns of the lease, poll tells at once. */
-START_TEST(a_lease_that_acquire_finds_dead_is_told)
-{
-    struct etcd etcd;
-    struct view a;
-    bool won;
-    etcd_shared(&etcd);
-    view_open(&a, &etcd, "a");
-    UNTIL_READY(&a);
-    etcd_revoke(&etcd, etcd_lease_of(&etcd, "members/scheduler/a"));
-    ck_assert_int_eq(toc_coord_acquire(a.coord, &(uint16_t){1}, 1, &won, NULL),
-                     TOC_UNAVAILABLE);
-    ck_assert_int_eq(toc_coord_deadline_boot_ns(a.coord), 0);
-    a.n_kinds = 0;
-    memset(a.kinds, 0, sizeof a.kinds);
-    view_poll(&a, 0);
-    ck_assert_int_eq(a.kinds[0], 'L');
-    UNTIL_READY(&a);
-    view_close(&a);
-}
-END_TEST
-
 struct interrupter {
     struct toc_thread thread;
     struct view *view;
@@ -356,13 +211,8 @@ START_TEST(an_interrupt_ends_what_hangs)
 }
 END_TEST
 
-TOC_CHECK_MAIN("coord session", opens_in_order_and_tells_all_of_a_member,
-               stays_a_member_for_longer_than_a_lease,
-               members_see_each_other_come_and_leave,
-               looking_only_needs_no_session,
-               a_revoked_lease_is_noticed_and_replaced,
+TOC_CHECK_MAIN("coord session",
                the_local_deadline_ends_a_session_that_etcd_does_not_renew,
                the_deadline_passes_although_nobody_polls,
                opens_when_etcd_comes_later, a_killed_owner_is_replaced,
-               a_lease_that_acquire_finds_dead_is_told,
                an_interrupt_ends_what_hangs)

@@ -107,74 +107,6 @@ START_TEST(one_winner_for_each_shard)
 }
 END_TEST
 
-START_TEST(what_is_ours_is_won_again_and_nobody_elses)
-{
-    struct etcd etcd;
-    struct view a, b;
-    uint16_t shards[100];
-    bool won[100], all[ALL];
-    etcd_shared(&etcd);
-    view_open(&a, &etcd, "a");
-    view_open(&b, &etcd, "b");
-    UNTIL_READY(&a);
-    UNTIL_READY(&b);
-    shards_from(shards, 100, 20);
-    for (int again = 0; again < 2; again++) {
-        memset(won, 0, sizeof won);
-        ck_assert_int_eq(toc_coord_acquire(a.coord, shards, 100, won, NULL),
-                         TOC_OK);
-        for (size_t i = 0; i < 100; i++)
-            ck_assert(won[i]);
-    }
-    uint16_t every[ALL];
-    shards_from(every, ALL, 0);
-    ck_assert_int_eq(toc_coord_acquire(b.coord, every, ALL, all, NULL), TOC_OK);
-    for (uint16_t s = 0; s < ALL; s++)
-        ck_assert_int_eq(all[s], s < 20 || s >= 120);
-    view_close(&a);
-    view_close(&b);
-}
-END_TEST
-
-START_TEST(only_the_owner_gives_up)
-{
-    struct etcd etcd;
-    struct view a, b;
-    uint16_t every[ALL];
-    bool won[ALL];
-    etcd_shared(&etcd);
-    view_open(&a, &etcd, "a");
-    view_open(&b, &etcd, "b");
-    UNTIL_READY(&a);
-    UNTIL_READY(&b);
-    shards_from(every, ALL, 0);
-    ck_assert_int_eq(toc_coord_acquire(a.coord, every, 200, won, NULL), TOC_OK);
-    ck_assert_int_eq(toc_coord_release(b.coord, every, ALL, NULL), TOC_OK);
-    ck_assert_int_eq(toc_coord_release(a.coord, every, 3, NULL), TOC_OK);
-    /* in order: when the three are free, a wrong release would be seen too */
-    POLL_UNTIL(&b, b.owners[2][0] == '\0' && view_owned_by(&b, "a") == 197);
-    view_close(&a);
-    view_close(&b);
-}
-END_TEST
-
-START_TEST(a_shard_that_does_not_exist_is_refused)
-{
-    struct etcd etcd;
-    struct view a;
-    bool won[2] = {false, false};
-    etcd_shared(&etcd);
-    view_open(&a, &etcd, "a");
-    UNTIL_READY(&a);
-    uint16_t shards[2] = {1, 256};
-    ck_assert_int_eq(toc_coord_acquire(a.coord, shards, 2, won, NULL),
-                     TOC_INVALID);
-    ck_assert(!won[0]);
-    ck_assert_int_eq(toc_coord_release(a.coord, shards, 2, NULL), TOC_INVALID);
-    view_close(&a);
-}
-END_TEST
-
 START_TEST(leaving_frees_shards_at_once)
 {
     struct etcd etcd;
@@ -196,42 +128,6 @@ START_TEST(leaving_frees_shards_at_once)
     POLL_UNTIL(&b, view_owned_by(&b, "") == ALL);
     printf("256 shards seen free %lld ms after leaving\n",
            (long long)(now_ms() - begun));
-    view_close(&a);
-    view_close(&b);
-}
-END_TEST
-
-/* Keys of others, by mistake or malice, harm nothing. */
-START_TEST(wishes_go_with_the_session_and_the_last_one_counts)
-{
-    struct etcd etcd;
-    struct view a, b;
-    uint16_t shards[100];
-    etcd_shared(&etcd);
-    view_open(&a, &etcd, "a");
-    view_open(&b, &etcd, "b");
-    UNTIL_READY(&a);
-    UNTIL_READY(&b);
-    shards_from(shards, 100, 10); /* more than one transaction holds */
-    ck_assert_int_eq(toc_coord_want(a.coord, shards, 100, true, NULL), TOC_OK);
-    POLL_UNTIL(&b, strcmp(b.wishes[109], "a") == 0);
-    ck_assert_str_eq(b.wishes[10], "a");
-    ck_assert_str_eq(b.wishes[110], "");
-    ck_assert_str_eq(b.owners[10], ""); /* it changes no owner */
-    ck_assert_int_eq(toc_coord_want(b.coord, shards, 3, true, NULL), TOC_OK);
-    POLL_UNTIL(&a, strcmp(a.wishes[12], "b") == 0);
-    ck_assert_int_eq(toc_coord_want(a.coord, shards, 1, false, NULL), TOC_OK);
-    POLL_UNTIL(&a, a.wishes[10][0] == '\0');
-    ck_assert_int_eq(toc_coord_leave(b.coord, NULL), TOC_OK);
-    POLL_UNTIL(&a, a.wishes[11][0] == '\0' && a.wishes[12][0] == '\0');
-    ck_assert_str_eq(a.wishes[13], "a");
-    ck_assert_int_eq(toc_coord_want(b.coord, shards, 1, true, NULL),
-                     TOC_UNAVAILABLE);
-    view_close(&a);
-    view_open(&a, &etcd, "c");
-    UNTIL_READY(&a);
-    for (size_t i = 0; i < ALL; i++)
-        ck_assert_str_eq(a.wishes[i], "");
     view_close(&a);
     view_close(&b);
 }
@@ -340,8 +236,5 @@ START_TEST(lists_from_other_threads)
 END_TEST
 
 TOC_CHECK_MAIN("coord shards", one_winner_for_each_shard,
-               what_is_ours_is_won_again_and_nobody_elses,
-               only_the_owner_gives_up, a_shard_that_does_not_exist_is_refused,
-               leaving_frees_shards_at_once,
-               wishes_go_with_the_session_and_the_last_one_counts,
-               garbage_is_survived, lists_from_other_threads)
+               leaving_frees_shards_at_once, garbage_is_survived,
+               lists_from_other_threads)

@@ -1,0 +1,18 @@
+/*
+ * Goal: the backend on Kafka keeps the port's contract.
+ * Method: the suite on a real Kafka, whose broker is also frozen.
+ */
+#define _GNU_SOURCE
+#include "tests/integration/bus/kafka_fixture.h"
+
+#include "tests/contract/bus/bus_suite.h"
+
+int
+main(void)
+{
+    const toc_check_test tests[] = {BUS_SUITE};
+    if (kafka_cannot_run())
+        return EXIT_SUCCESS;
+    return bus_suite_run("bus contract: kafka", tests,
+                         sizeof tests / sizeof tests[0], broker_thaw, NULL);
+}
