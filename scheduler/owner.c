@@ -221,6 +221,7 @@ sched_owner_event(struct sched_owner *owner,
         break;
     case TOC_COORD_SESSION_LOST:
         owner->session = false;
+        memset(owner->asked, 0, sizeof owner->asked);
         lose_all(owner);
         break;
     case TOC_COORD_SESSION_NEW:
