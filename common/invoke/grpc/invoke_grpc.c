@@ -5,7 +5,7 @@
 #include "common/base/cleanup.h"
 #include "common/invoke/grpc/answer.h"
 #include "common/invoke/grpc/request.h"
-#include "common/invoke/grpc/target.h"
+#include "common/invoke/target.h"
 #include "common/rpc/client.h"
 
 #include <pthread.h>
@@ -75,7 +75,7 @@ end_bad(struct toc_call *call, const char *why)
 
 static void
 send(struct toc_invoke_grpc *invoke, struct toc_call *call,
-     const struct toc_grpc_target *target)
+     const struct toc_invoke_target *target)
 {
     TOC_CLEANUP(toc_arena_done) struct toc_arena arena = {0};
     TOC_CLEANUP(toc_buf_done) struct toc_buf bytes = {0};
@@ -119,8 +119,8 @@ send(struct toc_invoke_grpc *invoke, struct toc_call *call,
 static void
 op_start(void *self, struct toc_call *call)
 {
-    struct toc_grpc_target target;
-    const char *wrong = toc_grpc_target_parse(call->target, &target);
+    struct toc_invoke_target target;
+    const char *wrong = toc_invoke_target_parse(call->target, &target);
 
     call->backend = NULL;
     for (size_t i = 0; i < call->n; i++)
@@ -198,7 +198,7 @@ toc_invoke_grpc_port(struct toc_invoke_grpc *invoke)
 bool
 toc_invoke_grpc_target_valid(struct toc_str target)
 {
-    struct toc_grpc_target parsed;
+    struct toc_invoke_target parsed;
 
-    return toc_grpc_target_parse(target, &parsed) == NULL;
+    return toc_invoke_target_parse(target, &parsed) == NULL;
 }

@@ -1,4 +1,4 @@
-#include "common/invoke/grpc/target.h"
+#include "common/invoke/target.h"
 
 #include "common/model/limits.h"
 
@@ -80,7 +80,8 @@ cut(struct toc_str *text, struct toc_str prefix)
 }
 
 const char *
-toc_grpc_target_parse(struct toc_str text, struct toc_grpc_target *ret_target)
+toc_invoke_target_parse(struct toc_str text,
+                        struct toc_invoke_target *ret_target)
 {
     struct toc_str rest = text, address, method = {NULL, 0};
     const char *slash;
@@ -103,6 +104,6 @@ toc_grpc_target_parse(struct toc_str text, struct toc_grpc_target *ret_target)
         method = (struct toc_str){NULL, 0}; /* grpc://host:port/ */
     if (method.len > 0 && !method_valid(method))
         return "the target's path is not /package.Service/Method";
-    *ret_target = (struct toc_grpc_target){address, method};
+    *ret_target = (struct toc_invoke_target){address, method};
     return NULL;
 }
