@@ -82,10 +82,10 @@ tell(struct toc_consumer_mem *consumer, enum toc_bus_event_kind kind,
 {
     if (consumer->rebalance == NULL)
         return;
-    mem_leave(consumer->world);
+    bus_mem_leave(consumer->world);
     consumer->rebalance(consumer->rebalance_arg, kind, place->topic,
                         place->partition, lost);
-    mem_enter(consumer->world);
+    bus_mem_enter(consumer->world);
 }
 
 /* The callbacks run without the lock; the places are this thread's. */
@@ -237,13 +237,13 @@ op_poll(void *self, struct toc_bus_message *messages, size_t max,
     int64_t until_ns = mem_now(world) + timeout_ms * TOC_NS_PER_MS;
 
     for (;;) {
-        mem_enter(world);
+        bus_mem_enter(world);
         serve_group(consumer);
         size_t n = take(consumer, messages, max);
         bool woken = consumer->woken;
-        int64_t next_ns = mem_next_ns(world);
+        int64_t next_ns = bus_mem_next_ns(world);
         consumer->woken = false;
-        mem_leave(world);
+        bus_mem_leave(world);
         if (n > 0 || woken || !world->threads || max == 0 ||
             mem_now(world) >= until_ns)
             return n;
@@ -260,10 +260,10 @@ op_release(void *self, struct toc_bus_message *message)
 {
     struct toc_consumer_mem *consumer = self;
 
-    mem_enter(consumer->world);
+    bus_mem_enter(consumer->world);
     if (message->handle != NULL)
         mem_bytes_unref(message->handle);
-    mem_leave(consumer->world);
+    bus_mem_leave(consumer->world);
     message->handle = NULL;
     message->bytes = (struct toc_str){0};
 }
@@ -273,10 +273,10 @@ op_mark(void *self, int16_t topic, int32_t partition, int64_t next_offset)
 {
     struct toc_consumer_mem *consumer = self;
 
-    mem_enter(consumer->world);
+    bus_mem_enter(consumer->world);
     (void)toc_bus_assigned_mark(&consumer->assigned, topic, partition,
                                 next_offset);
-    mem_leave(consumer->world);
+    bus_mem_leave(consumer->world);
 }
 
 static enum toc_status
@@ -285,9 +285,9 @@ op_commit(void *self, bool wait, struct toc_error *reterr)
     struct toc_consumer_mem *consumer = self;
     enum toc_status st;
 
-    mem_enter(consumer->world);
+    bus_mem_enter(consumer->world);
     st = commit_marks(consumer, reterr);
-    mem_leave(consumer->world);
+    bus_mem_leave(consumer->world);
     return wait ? st : TOC_OK;
 }
 
@@ -297,9 +297,9 @@ op_pause(void *self, int16_t topic, bool paused)
     struct toc_consumer_mem *consumer = self;
 
     TOC_ASSERT(topic >= 0 && topic < consumer->n_topics);
-    mem_enter(consumer->world);
+    bus_mem_enter(consumer->world);
     consumer->topics[topic].paused = paused;
-    mem_leave(consumer->world);
+    bus_mem_leave(consumer->world);
 }
 
 static enum toc_status
@@ -308,9 +308,9 @@ op_join(void *self, bool join, struct toc_error *reterr)
     struct toc_consumer_mem *consumer = self;
 
     (void)reterr;
-    mem_enter(consumer->world);
+    bus_mem_enter(consumer->world);
     consumer->wants_in = join;
-    mem_leave(consumer->world);
+    bus_mem_leave(consumer->world);
     return TOC_OK;
 }
 
@@ -319,9 +319,9 @@ op_wake(void *self)
 {
     struct toc_consumer_mem *consumer = self;
 
-    mem_enter(consumer->world);
+    bus_mem_enter(consumer->world);
     consumer->woken = true;
-    mem_leave(consumer->world);
+    bus_mem_leave(consumer->world);
     toc_bell_ring(&consumer->bell);
 }
 
@@ -361,12 +361,12 @@ toc_consumer_mem_open(struct toc_bus_mem_world *world,
     for (int16_t i = 0; i < options->n_topics; i++)
         consumer->topics[i].name = toc_strdup(options->topics[i]);
     toc_bell_init(&consumer->bell);
-    mem_enter(world);
+    bus_mem_enter(world);
     consumer->group = mem_group_need(world, options->group);
     consumer->commit_ns = mem_now(world) + COMMIT_NS;
     consumer->lost_ns = mem_now(world);
     toc_list_push(&world->consumers, &consumer->link);
-    mem_leave(world);
+    bus_mem_leave(world);
     return consumer;
 }
 
@@ -378,14 +378,14 @@ toc_consumer_mem_kill(struct toc_consumer_mem *consumer)
     if (consumer == NULL)
         return;
     world = consumer->world;
-    mem_enter(world);
+    bus_mem_enter(world);
     if (consumer->member != NULL) {
         if (mem_consumer_reaches(consumer))
             consumer->member->seen_ns = mem_now(world);
         consumer->member->consumer = NULL;
     }
     toc_list_remove(&consumer->link);
-    mem_leave(world);
+    bus_mem_leave(world);
     for (int16_t i = 0; i < consumer->n_topics; i++)
         toc_free(consumer->topics[i].name);
     toc_free(consumer->topics);
@@ -400,10 +400,10 @@ toc_consumer_mem_close(struct toc_consumer_mem *consumer)
 {
     if (consumer == NULL)
         return;
-    mem_enter(consumer->world);
+    bus_mem_enter(consumer->world);
     consumer->wants_in = false;
     serve_group(consumer);
-    mem_leave(consumer->world);
+    bus_mem_leave(consumer->world);
     toc_consumer_mem_kill(consumer);
 }
 
@@ -412,13 +412,13 @@ toc_consumer_mem_cut(struct toc_consumer_mem *consumer, bool cut)
 {
     bool reached;
 
-    mem_enter(consumer->world);
+    bus_mem_enter(consumer->world);
     check_session(consumer);
     reached = mem_consumer_reaches(consumer);
     consumer->cut = cut;
     mem_consumer_contact(consumer, reached);
     mem_ring_consumers(consumer->world);
-    mem_leave(consumer->world);
+    bus_mem_leave(consumer->world);
 }
 
 struct toc_bus_consumer *

@@ -137,10 +137,10 @@ struct toc_consumer_mem {
 
 /* ---- world.c --------------------------------------------------------- */
 
-void mem_enter(struct toc_bus_mem_world *world);
-void mem_leave(struct toc_bus_mem_world *world);
+void bus_mem_enter(struct toc_bus_mem_world *world);
+void bus_mem_leave(struct toc_bus_mem_world *world);
 int64_t mem_now(const struct toc_bus_mem_world *world);
-int64_t mem_next_ns(struct toc_bus_mem_world *world);
+int64_t bus_mem_next_ns(struct toc_bus_mem_world *world);
 void mem_ring_consumers(struct toc_bus_mem_world *world);
 
 /* ---- topic.c --------------------------------------------------------- */

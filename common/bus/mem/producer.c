@@ -127,9 +127,9 @@ op_send(void *self, const char *topic, int32_t partition,
                              "the message is too large");
     if (world->fate != NULL)
         fate = world->fate(world->fate_arg, topic, partition, message);
-    mem_enter(world);
+    bus_mem_enter(world);
     if (bus->queued >= bus->queue_max) {
-        mem_leave(world);
+        bus_mem_leave(world);
         return toc_error_set(reterr, TOC_EXHAUSTED, "mem", 0,
                              "the queue is full");
     }
@@ -145,7 +145,7 @@ op_send(void *self, const char *topic, int32_t partition,
     bus->queued++;
     toc_list_push(&bus->waiting, &send->link);
     mem_bus_reached(bus);
-    mem_leave(world);
+    bus_mem_leave(world);
     return TOC_OK;
 }
 
@@ -157,19 +157,19 @@ tell(struct toc_bus_mem *bus)
     size_t n = 0;
 
     for (;;) {
-        mem_enter(bus->world);
+        bus_mem_enter(bus->world);
         link = toc_list_pop(&bus->reported);
         bus->queued -= link != NULL ? 1 : 0;
-        mem_leave(bus->world);
+        bus_mem_leave(bus->world);
         if (link == NULL)
             return n;
         struct mem_send *send = send_at(link);
         if (bus->report != NULL)
             bus->report(bus->report_arg, send->opaque, send->st, send->offset);
         n++;
-        mem_enter(bus->world);
+        bus_mem_enter(bus->world);
         mem_send_free(send);
-        mem_leave(bus->world);
+        bus_mem_leave(bus->world);
     }
 }
 
@@ -203,9 +203,9 @@ op_flush(void *self, int64_t timeout_ms, struct toc_error *reterr)
 
     for (;;) {
         (void)tell(bus);
-        mem_enter(bus->world);
+        bus_mem_enter(bus->world);
         size_t queued = bus->queued;
-        mem_leave(bus->world);
+        bus_mem_leave(bus->world);
         if (queued == 0)
             return TOC_OK;
         if (!bus->world->threads || mem_now(bus->world) >= until_ns)
@@ -244,14 +244,14 @@ op_end_offset(void *self, const char *topic, int32_t partition,
     enum toc_status st;
 
     (void)timeout_ms;
-    mem_enter(bus->world);
+    bus_mem_enter(bus->world);
     st = may_ask(bus, reterr);
     part = mem_part_find(bus->world, topic, partition);
     if (st == TOC_OK && part == NULL)
         st = no_partition(topic, reterr);
     if (st == TOC_OK)
         *ret_offset = mem_part_end(part);
-    mem_leave(bus->world);
+    bus_mem_leave(bus->world);
     return st;
 }
 
@@ -265,7 +265,7 @@ op_committed(void *self, const char *group, const char *topic,
     enum toc_status st;
 
     (void)timeout_ms;
-    mem_enter(world);
+    bus_mem_enter(world);
     st = may_ask(bus, reterr);
     if (st == TOC_OK && mem_part_find(world, topic, partitions - 1) == NULL)
         st = no_partition(topic, reterr);
@@ -275,7 +275,7 @@ op_committed(void *self, const char *group, const char *topic,
         ret_offsets[i] =
             offset >= 0 ? offset : mem_part_find(world, topic, i)->start;
     }
-    mem_leave(world);
+    bus_mem_leave(world);
     return st;
 }
 
@@ -301,7 +301,7 @@ op_ensure_topic(void *self, const char *topic, int32_t partitions,
     if (!name_valid(topic))
         return toc_error_set(reterr, TOC_INVALID, "mem", 0,
                              "not a topic's name: %s", topic);
-    mem_enter(bus->world);
+    bus_mem_enter(bus->world);
     st = may_ask(bus, reterr);
     found = mem_topic_find(bus->world, topic);
     if (st == TOC_OK && found == NULL) {
@@ -310,7 +310,7 @@ op_ensure_topic(void *self, const char *topic, int32_t partitions,
     }
     if (st == TOC_OK)
         *ret_partitions = found->n;
-    mem_leave(bus->world);
+    bus_mem_leave(bus->world);
     return st;
 }
 
@@ -319,9 +319,9 @@ op_interrupt(void *self)
 {
     struct toc_bus_mem *bus = self;
 
-    mem_enter(bus->world);
+    bus_mem_enter(bus->world);
     bus->interrupted = true;
-    mem_leave(bus->world);
+    bus_mem_leave(bus->world);
 }
 
 static const struct toc_bus_ops ops = {
@@ -354,9 +354,9 @@ toc_bus_mem_open(struct toc_bus_mem_world *world,
     toc_list_init(&bus->waiting);
     toc_list_init(&bus->reported);
     toc_bell_init(&bus->bell);
-    mem_enter(world);
+    bus_mem_enter(world);
     toc_list_push(&world->buses, &bus->link);
-    mem_leave(world);
+    bus_mem_leave(world);
     return bus;
 }
 
@@ -369,7 +369,7 @@ toc_bus_mem_kill(struct toc_bus_mem *bus)
     if (bus == NULL)
         return;
     world = bus->world;
-    mem_enter(world);
+    bus_mem_enter(world);
     for (link = world->flight.next; link != &world->flight; link = link->next)
         if (send_at(link)->bus == bus)
             send_at(link)->bus = NULL;
@@ -378,7 +378,7 @@ toc_bus_mem_kill(struct toc_bus_mem *bus)
     while (!toc_list_empty(&bus->reported))
         mem_send_free(send_at(bus->reported.next));
     toc_list_remove(&bus->link);
-    mem_leave(world);
+    bus_mem_leave(world);
     toc_bell_done(&bus->bell);
     toc_free(bus);
 }
@@ -413,9 +413,9 @@ toc_bus_mem_close(struct toc_bus_mem *bus)
 {
     if (bus == NULL)
         return;
-    mem_enter(bus->world);
+    bus_mem_enter(bus->world);
     cancel(bus);
-    mem_leave(bus->world);
+    bus_mem_leave(bus->world);
     (void)tell(bus);
     toc_bus_mem_kill(bus);
 }
@@ -423,10 +423,10 @@ toc_bus_mem_close(struct toc_bus_mem *bus)
 void
 toc_bus_mem_cut(struct toc_bus_mem *bus, bool cut)
 {
-    mem_enter(bus->world);
+    bus_mem_enter(bus->world);
     bus->cut = cut;
     mem_bus_reached(bus);
-    mem_leave(bus->world);
+    bus_mem_leave(bus->world);
 }
 
 struct toc_bus *

@@ -40,7 +40,7 @@ mem_ring_consumers(struct toc_bus_mem_world *world)
 /* What was due first does not come first when much time has passed at once,
  * but it all comes. */
 void
-mem_enter(struct toc_bus_mem_world *world)
+bus_mem_enter(struct toc_bus_mem_world *world)
 {
     struct toc_link *link;
     int64_t now_ns;
@@ -58,7 +58,7 @@ mem_enter(struct toc_bus_mem_world *world)
 }
 
 void
-mem_leave(struct toc_bus_mem_world *world)
+bus_mem_leave(struct toc_bus_mem_world *world)
 {
     pthread_mutex_unlock(&world->lock);
 }
@@ -70,7 +70,7 @@ earlier(int64_t a, int64_t b)
 }
 
 int64_t
-mem_next_ns(struct toc_bus_mem_world *world)
+bus_mem_next_ns(struct toc_bus_mem_world *world)
 {
     int64_t next_ns = INT64_MAX;
     struct toc_link *link;
@@ -97,9 +97,9 @@ toc_bus_mem_pump(struct toc_bus_mem_world *world)
 {
     int64_t next_ns;
 
-    mem_enter(world);
-    next_ns = mem_next_ns(world);
-    mem_leave(world);
+    bus_mem_enter(world);
+    next_ns = bus_mem_next_ns(world);
+    bus_mem_leave(world);
     return next_ns;
 }
 
@@ -124,7 +124,7 @@ toc_bus_mem_stop(struct toc_bus_mem_world *world, bool stopped)
     struct toc_link *link;
     bool was;
 
-    mem_enter(world);
+    bus_mem_enter(world);
     was = world->stopped;
     for (link = world->consumers.next; link != &world->consumers;
          link = link->next) {
@@ -139,7 +139,7 @@ toc_bus_mem_stop(struct toc_bus_mem_world *world, bool stopped)
     for (link = world->buses.next; link != &world->buses; link = link->next)
         mem_bus_reached(toc_container_of(link, struct toc_bus_mem, link));
     mem_ring_consumers(world);
-    mem_leave(world);
+    bus_mem_leave(world);
 }
 
 static void
@@ -156,14 +156,14 @@ toc_bus_mem_delete_topic(struct toc_bus_mem_world *world, const char *topic)
 {
     struct mem_topic *found;
 
-    mem_enter(world);
+    bus_mem_enter(world);
     found = mem_topic_find(world, topic);
     if (found != NULL) {
         mem_topic_drop(found);
         forget_offsets(world, topic);
         mem_topic_changed(world, topic);
     }
-    mem_leave(world);
+    bus_mem_leave(world);
 }
 
 /* As quickly as this, nobody notices but by the offsets. */
@@ -173,13 +173,13 @@ toc_bus_mem_recreate_topic(struct toc_bus_mem_world *world, const char *topic,
 {
     struct mem_topic *found;
 
-    mem_enter(world);
+    bus_mem_enter(world);
     found = mem_topic_find(world, topic);
     for (int32_t i = 0; found != NULL && i < found->n; i++)
         mem_part_clear(&found->parts[i]);
     if (found != NULL && !keep_offsets)
         forget_offsets(world, topic);
-    mem_leave(world);
+    bus_mem_leave(world);
 }
 
 /* ---- life -----------------------------------------------------------------
