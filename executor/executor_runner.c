@@ -349,12 +349,17 @@ end_calls(struct exec_runner *runner, int64_t calls_ms)
 }
 
 static void
-stop_coord(struct exec_runner *runner)
+ask_coord_to_stop(struct exec_runner *runner)
 {
     atomic_store(&runner->stop_coord, true);
     if (runner->options.coord != NULL)
         toc_coord_interrupt(runner->options.coord);
     toc_bell_ring(&runner->guard_bell);
+}
+
+static void
+join_coord(struct exec_runner *runner)
+{
     toc_thread_join(&runner->threads[COORD]);
     toc_thread_join(&runner->threads[GUARD]);
 }
@@ -368,11 +373,12 @@ exec_runner_finish(struct exec_runner *runner, int64_t calls_ms,
     atomic_store(&runner->results.hurry, true);
     exec_inbox_ring(&runner->results.inbox);
     end_calls(runner, calls_ms);
+    ask_coord_to_stop(runner);
     (void)wait_for(runner, no_attempts, results_ms);
     /* A claim, a write or a question that still hangs: nothing is lost by it,
      * and nothing that matters is to come. */
     toc_store_interrupt(runner->options.store);
-    stop_coord(runner);
+    join_coord(runner);
     atomic_store(&runner->stop_probe, true);
     toc_bell_ring(&runner->probe_bell);
     toc_thread_join(&runner->threads[PROBE]);

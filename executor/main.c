@@ -33,9 +33,9 @@
 /* Of the 10 s that a stop may take: calls have until this after its start,
  * what they say is written for so long; then, and in a start that hangs, the
  * store is interrupted. */
-#define CALLS_END_MS 6500
+#define CALLS_END_MS 6000
 #define RESULTS_END_MS 700
-#define INTERRUPT_MS 7500
+#define INTERRUPT_MS 7000
 #define RPC_GRACE_MS 200
 
 struct exec_settings {
