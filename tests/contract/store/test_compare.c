@@ -1,0 +1,154 @@
+/*
+ * Goal: the store in memory does what the real one does. Method: random
+ * sequences of operations are made on both, with the same arguments and ids;
+ * their answers must be equal, and everything stored.
+ *
+ * TOC_CONTRACT_SEEDS: how many sequences (default 60). TOC_CONTRACT_SEED: this
+ * one alone, with a look at everything stored after each step, not each eighth.
+ */
+#include "tests/contract/store/compare_sweep.h"
+
+#define STEPS 60
+#define SEEDS_DEFAULT 60
+#define DAYS_EACH 20 /* so many sequences make and drop days: it takes long */
+
+typedef void op_fn(void);
+
+static const struct {
+    const char *name;
+    op_fn *fn;
+    unsigned weight;
+} ops[] = {
+    {"submit", op_submit, 18},
+    {"load", op_load, 3},
+    {"scan", op_scan, 4},
+    {"get", op_get, 6},
+    {"list", op_list, 3},
+    {"list_biz", op_list_biz, 2},
+    {"list_dead", op_list_dead, 2},
+    {"claim", op_claim, 20},
+    {"renew", op_renew, 3},
+    {"finish", op_finish, 20},
+    {"command", op_command, 16},
+    {"redrive", op_redrive, 4},
+    {"free", op_free, 6},
+    {"record", op_record, 4},
+    {"advance", op_advance, 5},
+    {"move_far", op_move_far, 4},
+    {"gc", op_gc, 4},
+};
+#define N_OPS (sizeof ops / sizeof ops[0])
+
+static size_t
+pick_op(void)
+{
+    unsigned total = 0, at;
+    size_t op = 0;
+
+    for (size_t i = 0; i < N_OPS; i++)
+        total += ops[i].weight;
+    at = (unsigned)below(total);
+    while (at >= ops[op].weight)
+        at -= ops[op++].weight;
+    return op;
+}
+
+static void
+pass_time(void)
+{
+    switch (below(10)) {
+    case 0:
+        p.now_ms += below(2 * HOUR);
+        break;
+    case 1:
+        p.now_ms += one_in(3) ? below(2 * DAY) : 0;
+        break;
+    case 2:
+    case 3:
+        p.now_ms += below(2 * MINUTE);
+        break;
+    case 4:
+        p.now_ms += below(10 * MINUTE);
+        break;
+    default:
+        p.now_ms += below(200);
+        break;
+    }
+    if (p.now_ms > p.base_ms + 15 * DAY)
+        p.now_ms = p.base_ms + 15 * DAY;
+}
+
+static void
+step(const char *name, op_fn *fn)
+{
+    toc_buf_printf(&p.story, "  %u %s at +%lld\n", p.step, name,
+                   (long long)(p.now_ms - p.base_ms));
+    toc_buf_reset(&p.out[0]);
+    toc_buf_reset(&p.out[1]);
+    fn();
+    compare_answers();
+    if (p.step % p.look_each == p.look_each - 1)
+        compare_stored();
+    toc_arena_reset(&p.arena);
+    p.step++;
+}
+
+static void
+sequence(uint64_t seed, bool with_days)
+{
+    begin_sequence(seed, with_days);
+    n_sent = n_last_finish = 0;
+    for (unsigned i = 0; i < STEPS; i++) {
+        size_t op = pick_op();
+        pass_time();
+        step(ops[op].name, ops[op].fn);
+        if (with_days && i % 12 == 11)
+            step("days", op_days);
+    }
+    compare_stored();
+}
+
+static uint64_t
+number_from(const char *name, uint64_t otherwise)
+{
+    const char *text = toc_env(name);
+    int64_t value;
+
+    if (text == NULL)
+        return otherwise;
+    ck_assert(toc_parse_i64(toc_str_of(text), 0, INT64_MAX, &value));
+    return (uint64_t)value;
+}
+
+START_TEST(random_sequences)
+{
+    uint64_t n = number_from("TOC_CONTRACT_SEEDS", SEEDS_DEFAULT);
+    uint64_t one = number_from("TOC_CONTRACT_SEED", 0);
+
+    p.look_each = one != 0 ? 1 : 8;
+    if (one != 0) {
+        sequence(one, one % DAYS_EACH == 0);
+        return;
+    }
+    for (uint64_t seed = 1; seed <= n; seed++)
+        sequence(seed, seed % DAYS_EACH == 0);
+}
+END_TEST
+
+int
+main(void)
+{
+    Suite *suite = suite_create("store_compare");
+    TCase *tcase = tcase_create("store_compare");
+    SRunner *runner = srunner_create(suite);
+    int failed;
+
+    tcase_add_checked_fixture(tcase, pair_setup, pair_teardown);
+    tcase_set_timeout(tcase, 3600);
+    tcase_add_test(tcase, random_sequences);
+    suite_add_tcase(suite, tcase);
+    srunner_run_all(runner, CK_ENV);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
