@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LOAD_EACH_MS 300 /* for the answer of one scheduler */
-#define LOAD_ALL_MS 1000 /* of all; the others' is then left out */
+#define ASK_EACH_MS 300 /* for the answer of one scheduler */
+#define ASK_ALL_MS 1000 /* of all; the others' is then left out */
 
 struct snapshot {
     struct toc_member *members;
@@ -27,6 +27,23 @@ take_snapshot(struct admin_call *call, struct snapshot *out)
     if (st != TOC_OK)
         admin_fail_error(call, st, &error);
     return st == TOC_OK;
+}
+
+/* ---- asking schedulers ---- */
+
+/* NULL: it did not answer. */
+static const Toc__V1__GetLoadResponse *
+ask_scheduler(struct admin_call *call, const char *address)
+{
+    Toc__V1__GetLoadRequest request = TOC__V1__GET_LOAD_REQUEST__INIT;
+    ProtobufCMessage *reply = NULL;
+
+    return toc_rpc_call(admin_call_client(call), address,
+                        &toc__v1__balance_service__descriptor, "GetLoad",
+                        &request.base, ASK_EACH_MS, call->arena, &reply, NULL,
+                        NULL) == TOC_OK
+               ? (const Toc__V1__GetLoadResponse *)reply
+               : NULL;
 }
 
 /* ---- shards ---- */
@@ -62,6 +79,38 @@ shard_message(struct admin_call *call, const struct toc_shard_row *row,
     return shard;
 }
 
+/* Only the owner's word counts: a node that gave a shard away may not know yet.
+ */
+static void
+mark_quarantined(const Toc__V1__GetLoadResponse *told, struct toc_str node,
+                 Toc__V1__ListShardsResponse *answer)
+{
+    for (size_t i = 0; i < told->n_quarantined; i++)
+        for (size_t k = 0; k < answer->n_shards; k++)
+            if (answer->shards[k]->shard == told->quarantined[i] &&
+                toc_str_eq(toc_str_of(answer->shards[k]->owner), node))
+                answer->shards[k]->quarantined = true;
+}
+
+static void
+ask_quarantined(struct admin_call *call, const struct snapshot *seen,
+                Toc__V1__ListShardsResponse *answer)
+{
+    const struct toc_clock *clk = admin_call_clock(call);
+    struct toc_mono until = toc_mono_add_ms(toc_clock_mono(clk), ASK_ALL_MS);
+
+    for (size_t i = 0; i < seen->n_members; i++) {
+        const struct toc_member *member = &seen->members[i];
+        const Toc__V1__GetLoadResponse *told;
+        if (!toc_str_eq(member->role, TOC_STR("scheduler")) ||
+            toc_clock_mono(clk).ns >= until.ns)
+            continue;
+        told = ask_scheduler(call, toc_api_text(call->arena, member->address));
+        if (told != NULL)
+            mark_quarantined(told, member->node, answer);
+    }
+}
+
 void
 admin_list_shards(struct admin_call *call)
 {
@@ -90,6 +139,8 @@ admin_list_shards(struct admin_call *call)
             call, &rows[i],
             rows[i].shard < TOC_SHARDS ? owners[rows[i].shard] : NULL);
     answer.n_shards = n;
+    if (((const Toc__V1__ListShardsRequest *)call->request)->with_quarantine)
+        ask_quarantined(call, &seen, &answer);
     toc_rpc_reply(call->rpc, &answer.base);
 }
 
@@ -133,22 +184,14 @@ is_scheduler(const Toc__V1__Node *node)
 static void
 ask_load(struct admin_call *call, Toc__V1__Node *node)
 {
-    Toc__V1__GetLoadRequest request = TOC__V1__GET_LOAD_REQUEST__INIT;
-    Toc__V1__GetLoadResponse *answer;
+    const Toc__V1__GetLoadResponse *told = ask_scheduler(call, node->address);
     Google__Protobuf__UInt32Value *percent;
-    ProtobufCMessage *reply = NULL;
 
-    if (toc_rpc_call(admin_call_client(call), node->address,
-                     &toc__v1__balance_service__descriptor, "GetLoad",
-                     &request.base, LOAD_EACH_MS, call->arena, &reply, NULL,
-                     NULL) != TOC_OK)
-        return;
-    answer = (Toc__V1__GetLoadResponse *)reply;
-    if (!(answer->load >= 0 && answer->load <= 1000))
+    if (told == NULL || !(told->load >= 0 && told->load <= 1000))
         return;
     percent = toc_arena_alloc(call->arena, sizeof *percent);
     google__protobuf__uint32_value__init(percent);
-    percent->value = (uint32_t)lround(answer->load * 100);
+    percent->value = (uint32_t)lround(told->load * 100);
     node->load_percent = percent;
 }
 
@@ -156,7 +199,7 @@ static void
 ask_loads(struct admin_call *call, Toc__V1__ListNodesResponse *answer)
 {
     const struct toc_clock *clk = admin_call_clock(call);
-    struct toc_mono until = toc_mono_add_ms(toc_clock_mono(clk), LOAD_ALL_MS);
+    struct toc_mono until = toc_mono_add_ms(toc_clock_mono(clk), ASK_ALL_MS);
 
     for (size_t i = 0; i < answer->n_nodes; i++)
         if (is_scheduler(answer->nodes[i]) && toc_clock_mono(clk).ns < until.ns)

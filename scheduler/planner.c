@@ -239,6 +239,27 @@ sched_planner_step(struct sched_planner *planner)
 /* ---- for others
  * ----------------------------------------------------------------------- */
 
+static bool
+is_held(const struct sched_planner *planner, uint16_t shard)
+{
+    for (size_t i = 0; i < 2; i++)
+        if (planner->opt.held[i] != NULL &&
+            sched_quarantine_holds(planner->opt.held[i], shard))
+            return true;
+    return false;
+}
+
+static void
+tell_quarantined(const struct sched_planner *planner, struct toc_arena *arena,
+                 Toc__V1__GetLoadResponse *answer)
+{
+    answer->quarantined =
+        toc_arena_calloc(arena, TOC_SHARDS, sizeof *answer->quarantined);
+    for (uint16_t i = 0; i < TOC_SHARDS; i++)
+        if (is_held(planner, i))
+            answer->quarantined[answer->n_quarantined++] = i;
+}
+
 static void
 answer_load(struct sched_planner *planner, struct toc_rpc_call *call)
 {
@@ -265,6 +286,7 @@ answer_load(struct sched_planner *planner, struct toc_rpc_call *call)
         volumes[i].volume = figures.volumes[i];
         answer.shards[i] = &volumes[i];
     }
+    tell_quarantined(planner, arena, &answer);
     toc_rpc_reply(call, &answer.base);
 }
 

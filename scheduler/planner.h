@@ -17,6 +17,7 @@
 #include "common/rpc/server.h"
 #include "scheduler/load.h"
 #include "scheduler/plan.h"
+#include "scheduler/quarantine.h"
 #include "scheduler/roster.h"
 
 struct sched_planner_options {
@@ -27,6 +28,8 @@ struct sched_planner_options {
     const char *self; /* name of this node */
     bool moves;       /* false: it gathers and moves nothing */
     int64_t skew_ms;  /* how long a skew must last */
+    /* What loader and sweep cannot read, to be told; NULL: nothing. */
+    const struct sched_quarantine *held[2];
 };
 
 struct sched_planner {

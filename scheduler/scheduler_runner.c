@@ -298,14 +298,15 @@ init_balance(struct sched_runner *runner)
     sched_load_init(&runner->load);
     sched_planner_init(
         &runner->planner,
-        &(struct sched_planner_options){.clk = opt->clk,
-                                        .roster = &runner->parts.roster,
-                                        .load = &runner->load,
-                                        .rpc = runner->client,
-                                        .self = opt->settings->common.node,
-                                        .moves = opt->settings->move_by_load,
-                                        .skew_ms = opt->settings->move_skew_s *
-                                                   TOC_MS_PER_SEC});
+        &(struct sched_planner_options){
+            .clk = opt->clk,
+            .roster = &runner->parts.roster,
+            .load = &runner->load,
+            .rpc = runner->client,
+            .self = opt->settings->common.node,
+            .moves = opt->settings->move_by_load,
+            .skew_ms = opt->settings->move_skew_s * TOC_MS_PER_SEC,
+            .held = {&runner->parts.loader.held, &runner->parts.sweep.held}});
 }
 
 /* Calls are answered from here on, so what answers them runs. */

@@ -23,7 +23,18 @@ same_owner(const Toc__V1__Shard *a, const Toc__V1__Shard *b)
 {
     return strcmp(a->owner, b->owner) == 0 &&
            strcmp(a->owner_address, b->owner_address) == 0 &&
-           strcmp(a->state, b->state) == 0;
+           strcmp(a->state, b->state) == 0 && a->quarantined == b->quarantined;
+}
+
+/* What the owner says goes with what the database says. */
+static const char *
+state_text(struct ctl *ctl, const Toc__V1__Shard *shard)
+{
+    const char *state = ctl_cell(ctl, shard->state);
+
+    return shard->quarantined
+               ? toc_arena_printf(&ctl->arena, "%s, QUARANTINED", state)
+               : state;
 }
 
 /* The shards with one owner and state: "0-3,7,9-12". */
@@ -96,7 +107,7 @@ owners_table(struct ctl *ctl, const Toc__V1__ListShardsResponse *answer)
             ctl_cell(ctl, group.first->owner),
             ctl_cell(ctl, group.first->owner_address),
             number(ctl, (uint32_t)group.n),
-            ctl_cell(ctl, group.first->state),
+            state_text(ctl, group.first),
             ctl_time_relative(ctl, group.low),
             ctl_safe_cut(&ctl->arena, toc_buf_view(&group.ranges),
                          RANGES_COLUMNS),
@@ -121,7 +132,7 @@ shards_table(struct ctl *ctl, const Toc__V1__ListShardsResponse *answer)
             number(ctl, shard->shard),
             ctl_cell(ctl, shard->owner),
             ctl_cell(ctl, shard->owner_address),
-            ctl_cell(ctl, shard->state),
+            state_text(ctl, shard),
             ctl_time_text(ctl, shard->low_water_mark),
             ctl_time_relative(ctl, shard->low_water_mark),
         };
@@ -136,9 +147,10 @@ ctl_cmd_shards(struct ctl *ctl)
     Toc__V1__ListShardsRequest request = TOC__V1__LIST_SHARDS_REQUEST__INIT;
     const Toc__V1__ListShardsResponse *answer;
     ProtobufCMessage *reply;
-    enum ctl_exit end =
-        ctl_call_admin(ctl, "ListShards", NULL, &request.base, &reply);
+    enum ctl_exit end;
 
+    request.with_quarantine = true;
+    end = ctl_call_admin(ctl, "ListShards", NULL, &request.base, &reply);
     if (end != CTL_OK)
         return end;
     answer = (const Toc__V1__ListShardsResponse *)reply;

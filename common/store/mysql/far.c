@@ -29,7 +29,7 @@ read_far(struct toc_my_conn *conn, struct far_move *m, struct toc_error *reterr)
     MYSQL_ROW row;
 
     toc_buf_text(sql, "SELECT slice,slot_ms,task_id,version,due_ms,key_hash "
-                      "FROM task_info WHERE slice IN (");
+                      "FROM task_info FORCE INDEX (PRIMARY) WHERE slice IN (");
     toc_sql_slices(sql, m->slices, m->n_slices);
     toc_buf_printf(sql,
                    ") AND slot_ms>=%lld AND slot_ms<%lld AND status IN (%d,%d) "

@@ -1,7 +1,10 @@
 /*
  * What the scheduler reads: rows about to be due, unfinished rows of the past,
  * recorded stragglers. All are one SELECT with constant slot bounds and a list
- * of slices (anything else reads whole days), streamed to the caller.
+ * of slices (anything else reads whole days), streamed to the caller. The index
+ * is forced: a server that was just started knows no better than to read a
+ * small day from end to end, and so meets a broken page of a shard that was
+ * left out.
  *
  * When the connection breaks midway the statement is sent again, so a row may
  * come twice.
@@ -57,7 +60,8 @@ load_body(struct toc_my_conn *conn, void *arg, struct toc_error *reterr)
     size_t seen;
 
     select_rows(sql);
-    toc_buf_text(sql, " FROM task_info t WHERE t.slice IN (");
+    toc_buf_text(sql, " FROM task_info t FORCE INDEX (PRIMARY) "
+                      "WHERE t.slice IN (");
     toc_sql_slices(sql, l->slices, l->n);
     toc_buf_text(sql, ") AND (");
     for (size_t i = 0; i < l->n_spans; i++)
@@ -167,7 +171,7 @@ scan_body(struct toc_my_conn *conn, void *arg, struct toc_error *reterr)
     qsort(from, l->n, sizeof *from, cmp_from);
     sql = toc_my_begin(conn);
     select_rows(sql);
-    toc_buf_text(sql, " FROM task_info t WHERE (");
+    toc_buf_text(sql, " FROM task_info t FORCE INDEX (PRIMARY) WHERE (");
     if (!where_from(sql, from, l->n, l->to_ms))
         return TOC_OK;
     toc_buf_printf(sql, ") AND t.status<%d", TOC_STATE_ENDED);

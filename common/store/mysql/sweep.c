@@ -192,7 +192,7 @@ ask_unrecorded(struct toc_my_conn *conn, const struct recording *r,
     struct toc_buf *sql = toc_my_begin(conn);
 
     toc_buf_text(sql, "SELECT t.slice,t.slot_ms,t.task_id FROM task_info t "
-                      "WHERE ");
+                      "FORCE INDEX (PRIMARY) WHERE ");
     in_slices(sql, "t.slice", r->shard);
     toc_buf_printf(sql,
                    " AND t.slot_ms>=%lld AND t.slot_ms<%lld AND t.status<%d "
@@ -326,13 +326,13 @@ find_steps(struct toc_my_conn *conn, struct advancing *a,
         if (a->to_ms - a->low_ms[i] <= FAR_BEHIND_MS)
             continue;
         for (unsigned prio = 0; prio < TOC_PRIORITIES; prio++)
-            toc_buf_printf(toc_my_next(conn),
-                           "SELECT slot_ms FROM task_info WHERE slice=%u AND "
-                           "slot_ms>=%lld AND slot_ms<%lld ORDER BY slot_ms "
-                           "LIMIT 1 OFFSET %d",
-                           (unsigned)a->shards[i] * TOC_SLICES_PER_SHARD + prio,
-                           (long long)a->low_ms[i], (long long)a->to_ms,
-                           STEP_ROWS);
+            toc_buf_printf(
+                toc_my_next(conn),
+                "SELECT slot_ms FROM task_info FORCE INDEX (PRIMARY) "
+                "WHERE slice=%u AND slot_ms>=%lld AND slot_ms<%lld "
+                "ORDER BY slot_ms LIMIT 1 OFFSET %d",
+                (unsigned)a->shards[i] * TOC_SLICES_PER_SHARD + prio,
+                (long long)a->low_ms[i], (long long)a->to_ms, STEP_ROWS);
     }
     if (conn->sql.len == 0)
         return TOC_OK;
@@ -365,7 +365,7 @@ write_advance(struct toc_my_conn *conn, const struct advancing *a)
     for (size_t i = 0; i < a->n; i++) {
         toc_buf_printf(sql,
                        " WHEN %u THEN COALESCE((SELECT MIN(t.slot_ms) FROM "
-                       "task_info t WHERE ",
+                       "task_info t FORCE INDEX (PRIMARY) WHERE ",
                        a->shards[i]);
         in_slices(sql, "t.slice", a->shards[i]);
         toc_buf_printf(sql,

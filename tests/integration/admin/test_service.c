@@ -235,10 +235,13 @@ answer_load(void *self, unsigned method, const ProtobufCMessage *request,
             struct toc_rpc_call *rpc)
 {
     Toc__V1__GetLoadResponse answer = TOC__V1__GET_LOAD_RESPONSE__INIT;
+    uint32_t quarantined[] = {1, 2, 4000000000u};
 
     (void)self, (void)request;
     ck_assert_uint_eq(method, 0);
     answer.load = fx.load;
+    answer.quarantined = quarantined;
+    answer.n_quarantined = sizeof quarantined / sizeof quarantined[0];
     toc_rpc_reply(rpc, &answer.base);
 }
 
@@ -537,6 +540,28 @@ START_TEST(shards_and_nodes)
 }
 END_TEST
 
+/* s2 owns the shard 1, and tells of 1 and of 2, which is not its own. */
+START_TEST(a_scheduler_tells_what_it_cannot_read)
+{
+    Toc__V1__ListShardsRequest request = TOC__V1__LIST_SHARDS_REQUEST__INIT;
+    Toc__V1__ListShardsResponse *answer;
+
+    serve(1, 10);
+    fx.load = 0.5;
+    ck_assert_int_eq(call("ListShards", &request.base, &answer), TOC_OK);
+    ck_assert(!answer->shards[1]->quarantined);
+    request.with_quarantine = true;
+    ck_assert_int_eq(call("ListShards", &request.base, &answer), TOC_OK);
+    ck_assert(!answer->shards[0]->quarantined);
+    ck_assert(answer->shards[1]->quarantined);
+    ck_assert(!answer->shards[2]->quarantined);
+    fx.load = 0; /* gone: the list is answered all the same */
+    ck_assert_int_eq(call("ListShards", &request.base, &answer), TOC_OK);
+    ck_assert(!answer->shards[1]->quarantined);
+    stop();
+}
+END_TEST
+
 START_TEST(a_scheduler_tells_its_load_when_asked)
 {
     Toc__V1__ListNodesRequest nodes = TOC__V1__LIST_NODES_REQUEST__INIT;
@@ -657,4 +682,5 @@ TOC_CHECK_MAIN("admin_service", pages_are_bounded_in_bytes_and_lose_nothing,
                tokens_of_another_filter_are_refused, backend_words_stay_inside,
                timelines_fit_too, each_redrive_has_its_result, shards_and_nodes,
                a_scheduler_tells_its_load_when_asked,
+               a_scheduler_tells_what_it_cannot_read,
                too_many_calls_are_refused_at_once, a_stop_answers_what_waits)

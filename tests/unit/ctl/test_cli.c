@@ -410,6 +410,7 @@ START_TEST(shards_by_owner)
         shard[i].shard = i;
         shard[i].state = "OPEN";
         shard[i].owner = i == 5 ? "" : i == 3 ? "s2" : "s1";
+        shard[i].quarantined = i == 2;
         shard[i].low_water_mark = toc_api_time(
             &cli.arena, NOW_MS - (i == 5 ? 6000 : 1000 * (int64_t)i));
     }
@@ -419,13 +420,20 @@ START_TEST(shards_by_owner)
     answer(TOC_OK, &answer_.base);
     run(0, "shards");
     ck_assert_str_eq(cli.out,
-                     "OWNER  ADDRESS  COUNT  STATE  LOW-WATER MARK  SHARDS\n"
-                     "s1     -        4      OPEN   4s ago          0-2,4\n"
-                     "s2     -        1      OPEN   3s ago          3\n"
-                     "-      -        1      OPEN   6s ago          5\n");
+                     "OWNER  ADDRESS  COUNT  STATE              LOW-WATER MARK"
+                     "  SHARDS\n"
+                     "s1     -        3      OPEN               4s ago        "
+                     "  0-1,4\n"
+                     "s1     -        1      OPEN, QUARANTINED  2s ago        "
+                     "  2\n"
+                     "s2     -        1      OPEN               3s ago        "
+                     "  3\n"
+                     "-      -        1      OPEN               6s ago        "
+                     "  5\n");
     run(0, "get", "shards", "-o", "wide");
-    has(cli.out, "\n1      s1     -        OPEN   "
+    has(cli.out, "\n1      s1     -        OPEN               "
                  "2029-12-31T23:59:59.000Z  1s ago\n");
+    has(cli.out, "\n2      s1     -        OPEN, QUARANTINED  ");
 }
 END_TEST
 
