@@ -1,6 +1,7 @@
 /*
  * Goal: what is sent is what the business is promised, and everything that can
- * come back becomes the answer that docs/HANDLERS.md says.
+ * come back becomes the answer that docs/HANDLERS.md says. (What every backend
+ * keeps is in tests/contract/invoke.)
  * Method: a server on a free loopback port whose replies the test sets, and the
  * backend against it; for what no server answers, an address where none is.
  */
@@ -33,8 +34,6 @@ static struct {
     int64_t retry_s;
     size_t answers; /* of a batch */
     size_t reply_bytes;
-    atomic_bool hold;
-    struct toc_rpc_call *held;
     /* What it saw. */
     char seen[6][64]; /* metadata */
     char payload[64], biz_id[64];
@@ -133,11 +132,7 @@ serve(void *self, unsigned method, const ProtobufCMessage *request,
         fx.fires = ((const Toc__V1__OnTimeoutBatchRequest *)request)->n_fires;
         look_at(((const Toc__V1__OnTimeoutBatchRequest *)request)->fires[1]);
     }
-    if (atomic_load(&fx.hold)) {
-        fx.held = call;
-        atomic_fetch_add(&fx.order, 1);
-        atomic_store(&fx.hold, false);
-    } else if (fx.fail != TOC_OK) {
+    if (fx.fail != TOC_OK) {
         toc_rpc_failure_init(&failure, toc_rpc_call_arena(call));
         toc_rpc_failure_set(&failure, fx.fail, "%s", fx.message);
         failure.retry_after_ms = fx.retry_after_ms;
@@ -224,13 +219,6 @@ is_done(void *arg)
     (void)arg;
     (void)atomic_load(&fx.order);
     return atomic_load(&fx.done) > 0;
-}
-
-static bool
-is_held(void *arg)
-{
-    (void)arg;
-    return !atomic_load(&fx.hold);
 }
 
 static void
@@ -376,44 +364,6 @@ START_TEST(nobody_there_is_unreachable)
 }
 END_TEST
 
-START_TEST(silence_is_unknown)
-{
-    atomic_store(&fx.hold, true);
-    start(fx.target, 1, false, 200);
-    ck_assert(toc_eventually(is_done, NULL));
-    ck_assert_int_eq(fx.fire[0].answer.kind, TOC_ANSWER_UNKNOWN);
-    toc_rpc_fail_text(fx.held, TOC_CANCELLED, "over");
-}
-END_TEST
-
-START_TEST(a_call_can_be_cancelled)
-{
-    for (int all = 0; all < 2; all++) {
-        atomic_store(&fx.hold, true);
-        start(fx.target, 1, false, 60000);
-        ck_assert(toc_eventually(is_held, NULL));
-        if (all)
-            toc_invoke_cancel_all(fx.invoke);
-        else
-            toc_invoke_cancel(fx.invoke, &fx.call);
-        ck_assert(toc_eventually(is_done, NULL));
-        ck_assert_int_eq(fx.fire[0].answer.kind, TOC_ANSWER_UNKNOWN);
-        toc_rpc_fail_text(fx.held, TOC_CANCELLED, "over");
-    }
-}
-END_TEST
-
-START_TEST(server_that_goes_in_the_middle_is_unknown)
-{
-    atomic_store(&fx.hold, true);
-    start(fx.target, 1, false, 60000);
-    ck_assert(toc_eventually(is_held, NULL));
-    toc_rpc_fail_text(fx.held, TOC_UNAVAILABLE, "going down");
-    ck_assert(toc_eventually(is_done, NULL));
-    ck_assert_int_eq(fx.fire[0].answer.kind, TOC_ANSWER_UNKNOWN);
-}
-END_TEST
-
 START_TEST(batch_shorter_than_its_fires)
 {
     fx.answers = 2;
@@ -532,9 +482,6 @@ main(void)
                                     reads_codes,
                                     honours_retry_info,
                                     nobody_there_is_unreachable,
-                                    silence_is_unknown,
-                                    a_call_can_be_cancelled,
-                                    server_that_goes_in_the_middle_is_unknown,
                                     batch_shorter_than_its_fires,
                                     a_reply_too_large_fails_for_good,
                                     raw_methods,
