@@ -275,13 +275,16 @@ END_TEST
 
 /* A peer of another make: figures that make no sense. */
 static Toc__V1__GetLoadResponse odd;
+static pthread_mutex_t odd_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static void
 answer_oddly(void *self, unsigned method, const ProtobufCMessage *request,
              struct toc_rpc_call *call)
 {
     (void)self, (void)method, (void)request;
+    pthread_mutex_lock(&odd_lock);
     toc_rpc_reply(call, &odd.base);
+    pthread_mutex_unlock(&odd_lock);
 }
 
 static bool
@@ -291,6 +294,7 @@ knows_after(double load, double capacity, uint32_t a, uint32_t b, double volume)
     Toc__V1__ShardVolume *list[] = {&one, &two};
     bool known = false;
 
+    pthread_mutex_lock(&odd_lock);
     odd = (Toc__V1__GetLoadResponse)TOC__V1__GET_LOAD_RESPONSE__INIT;
     odd.load = load;
     odd.capacity = capacity;
@@ -299,6 +303,7 @@ knows_after(double load, double capacity, uint32_t a, uint32_t b, double volume)
     one.volume = two.volume = volume;
     odd.n_shards = 2;
     odd.shards = list;
+    pthread_mutex_unlock(&odd_lock);
     toc_clock_sim_advance_ns(&clock_sim, 11 * S);
     for (int k = 0; k < 20 && nodes[0].planner.at < NODES; k++)
         (void)sched_planner_step(&nodes[0].planner);

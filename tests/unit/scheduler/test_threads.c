@@ -1,13 +1,15 @@
 /*
- * Goal: what several threads share (memory, marks, shards, combiner) keeps
- * count when they really run at once; run under ThreadSanitizer it shows races.
- * Method: threads offer hints and take and drop shards while one publishes, and
- * threads push submits while one combines; then everything must have come out
- * once.
+ * Goal: what several threads share (memory, marks, shards, combiner, load,
+ * roster) keeps count when they really run at once; run under ThreadSanitizer
+ * it shows races. Method: threads offer hints and take and drop shards while
+ * one publishes, and threads push submits while one combines; then everything
+ * must have come out once.
  */
 #include "common/clock/os/clock_os.h"
 #include "scheduler/access/combiner.h"
+#include "scheduler/load.h"
 #include "scheduler/publisher.h"
+#include "scheduler/roster.h"
 
 #include "tests/unit/scheduler/fakes.h"
 
@@ -208,4 +210,70 @@ START_TEST(pushes_while_combining)
 }
 END_TEST
 
-TOC_CHECK_MAIN("threads", offers_while_publishing, pushes_while_combining)
+static struct sched_load load;
+static struct sched_roster roster;
+
+static void
+no_wake(void *self)
+{
+    (void)self;
+}
+
+/* As an RPC thread and the planner do. */
+static void
+ask(void *arg)
+{
+    const uint16_t *shard = arg;
+    struct sched_roster_member *members =
+        TOC_NEW_ARRAY(struct sched_roster_member, SCHED_MEMBERS_MAX);
+    struct sched_figures figures;
+    uint64_t changes;
+
+    for (int i = 0; i < PER_THREAD; i++) {
+        sched_load_figures(&load, &figures);
+        ck_assert_uint_le(sched_roster_list(&roster, members, &changes), 1);
+        ck_assert(sched_roster_ask(&roster, shard, 1));
+    }
+    toc_free(members);
+}
+
+START_TEST(shards_are_asked_for_while_figures_are_noted)
+{
+    static const struct toc_coord_ops ops = {.name = "fake", .wake = no_wake};
+    static const uint16_t wanted[THREADS] = {0, 1, 100, 255};
+    static struct sched_load_counters counters = {.cores = 1};
+    struct toc_thread askers[THREADS] = {0};
+    struct toc_coord coord = {&ops, NULL};
+    bool seen[TOC_SHARDS] = {false};
+    uint16_t got[TOC_SHARDS];
+
+    sched_load_init(&load);
+    sched_roster_init(&roster);
+    sched_roster_set_coord(&roster, &coord);
+    for (size_t i = 0; i < THREADS; i++)
+        toc_thread_start(&askers[i], "asker", ask,
+                         (void *)(uintptr_t)&wanted[i]);
+    for (int i = 0; i < PER_THREAD + 1; i++) {
+        const struct toc_coord_event event = {
+            .kind = i % 2 == 0 ? TOC_COORD_MEMBER_UP : TOC_COORD_MEMBER_DOWN,
+            .member = {.role = TOC_STR("scheduler"), .node = TOC_STR("a")}};
+        counters.now_ns += 1000 * TOC_NS_PER_MS;
+        sched_load_note(&load, &counters);
+        sched_roster_event(&roster, &event);
+        for (size_t n = sched_roster_take_asked(&roster, got); n > 0; n--)
+            seen[got[n - 1]] = true;
+        if (i == PER_THREAD - 1)
+            for (size_t k = 0; k < THREADS; k++)
+                toc_thread_join(&askers[k]);
+    }
+    for (size_t i = 0; i < THREADS; i++)
+        ck_assert(seen[wanted[i]]);
+    ck_assert_uint_eq(roster.n, 1);
+    ck_assert_uint_eq(roster.changes, PER_THREAD + 1);
+    sched_roster_done(&roster);
+    sched_load_done(&load);
+}
+END_TEST
+
+TOC_CHECK_MAIN("threads", offers_while_publishing, pushes_while_combining,
+               shards_are_asked_for_while_figures_are_noted)
