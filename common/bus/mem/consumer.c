@@ -10,7 +10,7 @@
 #define COMMIT_NS (500 * TOC_NS_PER_MS)
 
 bool
-mem_consumer_reaches(const struct toc_consumer_mem *consumer)
+toc_bus_mem_consumer_reaches(const struct toc_consumer_mem *consumer)
 {
     return !consumer->cut && !consumer->world->stopped;
 }
@@ -21,7 +21,7 @@ mem_consumer_reaches(const struct toc_consumer_mem *consumer)
 static enum toc_status
 commit_marks(struct toc_consumer_mem *consumer, struct toc_error *reterr)
 {
-    if (!mem_consumer_reaches(consumer))
+    if (!toc_bus_mem_consumer_reaches(consumer))
         return toc_error_set(reterr, TOC_DEADLINE, "mem", 0,
                              "the cluster is not reached");
     if (consumer->member == NULL && consumer->n_places > 0)
@@ -31,18 +31,18 @@ commit_marks(struct toc_consumer_mem *consumer, struct toc_error *reterr)
         const struct toc_bus_part *part = &consumer->assigned.parts[i];
         const char *name = consumer->topics[part->topic].name;
         /* a topic that went takes its offsets along */
-        if (part->marked >= 0 &&
-            mem_part_find(consumer->world, name, part->partition) != NULL)
-            mem_group_commit(consumer->group, name, part->partition,
-                             part->marked);
+        if (part->marked >= 0 && toc_bus_mem_part_find(consumer->world, name,
+                                                       part->partition) != NULL)
+            toc_bus_mem_group_commit(consumer->group, name, part->partition,
+                                     part->marked);
     }
     return TOC_OK;
 }
 
 void
-mem_consumer_settle(struct toc_consumer_mem *consumer, int64_t now_ns)
+toc_bus_mem_consumer_settle(struct toc_consumer_mem *consumer, int64_t now_ns)
 {
-    if (now_ns < consumer->commit_ns || !mem_consumer_reaches(consumer))
+    if (now_ns < consumer->commit_ns || !toc_bus_mem_consumer_reaches(consumer))
         return;
     consumer->commit_ns = now_ns + COMMIT_NS;
     (void)commit_marks(consumer, NULL);
@@ -53,11 +53,11 @@ mem_consumer_settle(struct toc_consumer_mem *consumer, int64_t now_ns)
 
 /* Contact was lost, or is there again. */
 void
-mem_consumer_contact(struct toc_consumer_mem *consumer, bool reached)
+toc_bus_mem_consumer_contact(struct toc_consumer_mem *consumer, bool reached)
 {
-    int64_t now_ns = mem_now(consumer->world);
+    int64_t now_ns = toc_bus_mem_now(consumer->world);
 
-    if (reached && !mem_consumer_reaches(consumer)) {
+    if (reached && !toc_bus_mem_consumer_reaches(consumer)) {
         consumer->lost_ns = now_ns;
         if (consumer->member != NULL)
             consumer->member->seen_ns = now_ns;
@@ -69,8 +69,9 @@ mem_consumer_contact(struct toc_consumer_mem *consumer, bool reached)
 static void
 check_session(struct toc_consumer_mem *consumer)
 {
-    if (consumer->member == NULL || mem_consumer_reaches(consumer) ||
-        mem_now(consumer->world) < consumer->lost_ns + consumer->session_ns)
+    if (consumer->member == NULL || toc_bus_mem_consumer_reaches(consumer) ||
+        toc_bus_mem_now(consumer->world) <
+            consumer->lost_ns + consumer->session_ns)
         return;
     consumer->member->consumer = NULL;
     consumer->member = NULL;
@@ -82,10 +83,10 @@ tell(struct toc_consumer_mem *consumer, enum toc_bus_event_kind kind,
 {
     if (consumer->rebalance == NULL)
         return;
-    bus_mem_leave(consumer->world);
+    toc_bus_mem_leave(consumer->world);
     consumer->rebalance(consumer->rebalance_arg, kind, place->topic,
                         place->partition, lost);
-    bus_mem_enter(consumer->world);
+    toc_bus_mem_enter(consumer->world);
 }
 
 /* The callbacks run without the lock; the places are this thread's. */
@@ -114,7 +115,7 @@ take_places(struct toc_consumer_mem *consumer)
     for (size_t i = 0; i < n; i++) {
         struct mem_place *place = &places[i];
         *place = member->places[i];
-        place->position = mem_group_committed(
+        place->position = toc_bus_mem_group_committed(
             consumer->group, consumer->topics[place->topic].name,
             place->partition);
         toc_bus_assigned_add(&consumer->assigned, place->topic,
@@ -138,21 +139,22 @@ serve_group(struct toc_consumer_mem *consumer)
         give_up(consumer, true);
     if (!consumer->wants_in) {
         give_up(consumer, false);
-        if (consumer->member != NULL && mem_consumer_reaches(consumer))
-            mem_member_remove(consumer->world, group, consumer->member);
+        if (consumer->member != NULL && toc_bus_mem_consumer_reaches(consumer))
+            toc_bus_mem_member_remove(consumer->world, group, consumer->member);
         return;
     }
-    if (!mem_consumer_reaches(consumer))
+    if (!toc_bus_mem_consumer_reaches(consumer))
         return;
     if (consumer->member == NULL)
-        mem_member_join(consumer);
+        toc_bus_mem_member_join(consumer);
     if (group->rebalancing && !consumer->member->ready) {
         give_up(consumer, false);
         /* put out meanwhile? then the next poll joins again */
         if (consumer->member != NULL)
             consumer->member->ready = true;
     }
-    mem_group_settle(consumer->world, group, mem_now(consumer->world));
+    toc_bus_mem_group_settle(consumer->world, group,
+                             toc_bus_mem_now(consumer->world));
     if (consumer->member != NULL && !group->rebalancing &&
         consumer->generation != consumer->member->generation)
         take_places(consumer);
@@ -167,7 +169,8 @@ serve_group(struct toc_consumer_mem *consumer)
 static void
 put_right(struct mem_place *place, const struct mem_part *part)
 {
-    if (place->position < part->start || place->position > mem_part_end(part))
+    if (place->position < part->start ||
+        place->position > toc_bus_mem_part_end(part))
         place->position = part->start;
 }
 
@@ -181,8 +184,9 @@ hand_out(struct toc_consumer_mem *consumer, struct mem_place *place,
     if (toc_bus_assigned_take(&consumer->assigned, place->topic,
                               place->partition,
                               place->position) == TOC_BUS_ANEW)
-        mem_group_commit(consumer->group, consumer->topics[place->topic].name,
-                         place->partition, place->position);
+        toc_bus_mem_group_commit(consumer->group,
+                                 consumer->topics[place->topic].name,
+                                 place->partition, place->position);
     bytes->refs++;
     *to = (struct toc_bus_message){.topic = place->topic,
                                    .partition = place->partition,
@@ -196,14 +200,14 @@ static size_t
 take_place(struct toc_consumer_mem *consumer, struct mem_place *place,
            struct toc_bus_message *messages, size_t max)
 {
-    const struct mem_part *part = mem_part_find(
+    const struct mem_part *part = toc_bus_mem_part_find(
         consumer->world, consumer->topics[place->topic].name, place->partition);
     size_t n = 0;
 
     if (part == NULL)
         return 0;
     put_right(place, part);
-    while (n < max && place->position < mem_part_end(part))
+    while (n < max && place->position < toc_bus_mem_part_end(part))
         hand_out(consumer, place, part, &messages[n++]);
     return n;
 }
@@ -214,7 +218,7 @@ take(struct toc_consumer_mem *consumer, struct toc_bus_message *messages,
 {
     size_t n = 0;
 
-    if (!mem_consumer_reaches(consumer))
+    if (!toc_bus_mem_consumer_reaches(consumer))
         return 0;
     for (int16_t t = 0; t < consumer->n_topics; t++) {
         for (size_t i = 0; i < consumer->n_places && n < max; i++) {
@@ -234,18 +238,18 @@ op_poll(void *self, struct toc_bus_message *messages, size_t max,
 {
     struct toc_consumer_mem *consumer = self;
     struct toc_bus_mem_world *world = consumer->world;
-    int64_t until_ns = mem_now(world) + timeout_ms * TOC_NS_PER_MS;
+    int64_t until_ns = toc_bus_mem_now(world) + timeout_ms * TOC_NS_PER_MS;
 
     for (;;) {
-        bus_mem_enter(world);
+        toc_bus_mem_enter(world);
         serve_group(consumer);
         size_t n = take(consumer, messages, max);
         bool woken = consumer->woken;
-        int64_t next_ns = bus_mem_next_ns(world);
+        int64_t next_ns = toc_bus_mem_next_ns(world);
         consumer->woken = false;
-        bus_mem_leave(world);
+        toc_bus_mem_leave(world);
         if (n > 0 || woken || !world->threads || max == 0 ||
-            mem_now(world) >= until_ns)
+            toc_bus_mem_now(world) >= until_ns)
             return n;
         (void)toc_bell_wait(&consumer->bell,
                             next_ns < until_ns ? next_ns : until_ns);
@@ -260,10 +264,10 @@ op_release(void *self, struct toc_bus_message *message)
 {
     struct toc_consumer_mem *consumer = self;
 
-    bus_mem_enter(consumer->world);
+    toc_bus_mem_enter(consumer->world);
     if (message->handle != NULL)
-        mem_bytes_unref(message->handle);
-    bus_mem_leave(consumer->world);
+        toc_bus_mem_bytes_unref(message->handle);
+    toc_bus_mem_leave(consumer->world);
     message->handle = NULL;
     message->bytes = (struct toc_str){0};
 }
@@ -273,10 +277,10 @@ op_mark(void *self, int16_t topic, int32_t partition, int64_t next_offset)
 {
     struct toc_consumer_mem *consumer = self;
 
-    bus_mem_enter(consumer->world);
+    toc_bus_mem_enter(consumer->world);
     (void)toc_bus_assigned_mark(&consumer->assigned, topic, partition,
                                 next_offset);
-    bus_mem_leave(consumer->world);
+    toc_bus_mem_leave(consumer->world);
 }
 
 static enum toc_status
@@ -285,9 +289,9 @@ op_commit(void *self, bool wait, struct toc_error *reterr)
     struct toc_consumer_mem *consumer = self;
     enum toc_status st;
 
-    bus_mem_enter(consumer->world);
+    toc_bus_mem_enter(consumer->world);
     st = commit_marks(consumer, reterr);
-    bus_mem_leave(consumer->world);
+    toc_bus_mem_leave(consumer->world);
     return wait ? st : TOC_OK;
 }
 
@@ -297,9 +301,9 @@ op_pause(void *self, int16_t topic, bool paused)
     struct toc_consumer_mem *consumer = self;
 
     TOC_ASSERT(topic >= 0 && topic < consumer->n_topics);
-    bus_mem_enter(consumer->world);
+    toc_bus_mem_enter(consumer->world);
     consumer->topics[topic].paused = paused;
-    bus_mem_leave(consumer->world);
+    toc_bus_mem_leave(consumer->world);
 }
 
 static enum toc_status
@@ -308,9 +312,9 @@ op_join(void *self, bool join, struct toc_error *reterr)
     struct toc_consumer_mem *consumer = self;
 
     (void)reterr;
-    bus_mem_enter(consumer->world);
+    toc_bus_mem_enter(consumer->world);
     consumer->wants_in = join;
-    bus_mem_leave(consumer->world);
+    toc_bus_mem_leave(consumer->world);
     return TOC_OK;
 }
 
@@ -319,9 +323,9 @@ op_wake(void *self)
 {
     struct toc_consumer_mem *consumer = self;
 
-    bus_mem_enter(consumer->world);
+    toc_bus_mem_enter(consumer->world);
     consumer->woken = true;
-    bus_mem_leave(consumer->world);
+    toc_bus_mem_leave(consumer->world);
     toc_bell_ring(&consumer->bell);
 }
 
@@ -361,12 +365,12 @@ toc_consumer_mem_open(struct toc_bus_mem_world *world,
     for (int16_t i = 0; i < options->n_topics; i++)
         consumer->topics[i].name = toc_strdup(options->topics[i]);
     toc_bell_init(&consumer->bell);
-    bus_mem_enter(world);
-    consumer->group = mem_group_need(world, options->group);
-    consumer->commit_ns = mem_now(world) + COMMIT_NS;
-    consumer->lost_ns = mem_now(world);
+    toc_bus_mem_enter(world);
+    consumer->group = toc_bus_mem_group_need(world, options->group);
+    consumer->commit_ns = toc_bus_mem_now(world) + COMMIT_NS;
+    consumer->lost_ns = toc_bus_mem_now(world);
     toc_list_push(&world->consumers, &consumer->link);
-    bus_mem_leave(world);
+    toc_bus_mem_leave(world);
     return consumer;
 }
 
@@ -378,14 +382,14 @@ toc_consumer_mem_kill(struct toc_consumer_mem *consumer)
     if (consumer == NULL)
         return;
     world = consumer->world;
-    bus_mem_enter(world);
+    toc_bus_mem_enter(world);
     if (consumer->member != NULL) {
-        if (mem_consumer_reaches(consumer))
-            consumer->member->seen_ns = mem_now(world);
+        if (toc_bus_mem_consumer_reaches(consumer))
+            consumer->member->seen_ns = toc_bus_mem_now(world);
         consumer->member->consumer = NULL;
     }
     toc_list_remove(&consumer->link);
-    bus_mem_leave(world);
+    toc_bus_mem_leave(world);
     for (int16_t i = 0; i < consumer->n_topics; i++)
         toc_free(consumer->topics[i].name);
     toc_free(consumer->topics);
@@ -400,10 +404,10 @@ toc_consumer_mem_close(struct toc_consumer_mem *consumer)
 {
     if (consumer == NULL)
         return;
-    bus_mem_enter(consumer->world);
+    toc_bus_mem_enter(consumer->world);
     consumer->wants_in = false;
     serve_group(consumer);
-    bus_mem_leave(consumer->world);
+    toc_bus_mem_leave(consumer->world);
     toc_consumer_mem_kill(consumer);
 }
 
@@ -412,13 +416,13 @@ toc_consumer_mem_cut(struct toc_consumer_mem *consumer, bool cut)
 {
     bool reached;
 
-    bus_mem_enter(consumer->world);
+    toc_bus_mem_enter(consumer->world);
     check_session(consumer);
-    reached = mem_consumer_reaches(consumer);
+    reached = toc_bus_mem_consumer_reaches(consumer);
     consumer->cut = cut;
-    mem_consumer_contact(consumer, reached);
-    mem_ring_consumers(consumer->world);
-    bus_mem_leave(consumer->world);
+    toc_bus_mem_consumer_contact(consumer, reached);
+    toc_bus_mem_ring_consumers(consumer->world);
+    toc_bus_mem_leave(consumer->world);
 }
 
 struct toc_bus_consumer *

@@ -28,8 +28,8 @@ find_committed(const struct mem_group *group, const char *topic,
 }
 
 int64_t
-mem_group_committed(const struct mem_group *group, const char *topic,
-                    int32_t partition)
+toc_bus_mem_group_committed(const struct mem_group *group, const char *topic,
+                            int32_t partition)
 {
     const struct mem_committed *at = find_committed(group, topic, partition);
 
@@ -37,8 +37,8 @@ mem_group_committed(const struct mem_group *group, const char *topic,
 }
 
 void
-mem_group_commit(struct mem_group *group, const char *topic, int32_t partition,
-                 int64_t offset)
+toc_bus_mem_group_commit(struct mem_group *group, const char *topic,
+                         int32_t partition, int64_t offset)
 {
     struct mem_committed *at = find_committed(group, topic, partition);
 
@@ -57,7 +57,7 @@ mem_group_commit(struct mem_group *group, const char *topic, int32_t partition,
 }
 
 void
-mem_group_forget(struct mem_group *group, const char *topic)
+toc_bus_mem_group_forget(struct mem_group *group, const char *topic)
 {
     for (size_t i = 0; i < group->n_committed;) {
         if (strcmp(group->committed[i].topic, topic) != 0) {
@@ -89,7 +89,7 @@ free_member(struct mem_member *member)
 }
 
 void
-mem_member_join(struct toc_consumer_mem *consumer)
+toc_bus_mem_member_join(struct toc_consumer_mem *consumer)
 {
     struct mem_member *member = TOC_NEW(struct mem_member);
 
@@ -103,17 +103,17 @@ mem_member_join(struct toc_consumer_mem *consumer)
     toc_list_push(&consumer->group->members, &member->link);
     consumer->member = member;
     consumer->generation = 0;
-    mem_group_rebalance(consumer->world, consumer->group);
+    toc_bus_mem_group_rebalance(consumer->world, consumer->group);
 }
 
 void
-mem_member_remove(struct toc_bus_mem_world *world, struct mem_group *group,
-                  struct mem_member *member)
+toc_bus_mem_member_remove(struct toc_bus_mem_world *world,
+                          struct mem_group *group, struct mem_member *member)
 {
     if (member->consumer != NULL)
         member->consumer->member = NULL;
     free_member(member);
-    mem_group_rebalance(world, group);
+    toc_bus_mem_group_rebalance(world, group);
 }
 
 static int16_t
@@ -129,16 +129,17 @@ index_of(const struct mem_member *member, const char *topic)
  */
 
 void
-mem_group_rebalance(struct toc_bus_mem_world *world, struct mem_group *group)
+toc_bus_mem_group_rebalance(struct toc_bus_mem_world *world,
+                            struct mem_group *group)
 {
     if (!group->rebalancing)
-        group->rebalance_until_ns = mem_now(world) + MAX_POLL_NS;
+        group->rebalance_until_ns = toc_bus_mem_now(world) + MAX_POLL_NS;
     group->rebalancing = !toc_list_empty(&group->members);
-    mem_ring_consumers(world);
+    toc_bus_mem_ring_consumers(world);
 }
 
 void
-mem_topic_changed(struct toc_bus_mem_world *world, const char *topic)
+toc_bus_mem_topic_changed(struct toc_bus_mem_world *world, const char *topic)
 {
     struct toc_link *link, *at;
 
@@ -149,7 +150,7 @@ mem_topic_changed(struct toc_bus_mem_world *world, const char *topic)
             if (index_of(member_at(at), topic) >= 0)
                 break;
         if (at != &group->members)
-            mem_group_rebalance(world, group);
+            toc_bus_mem_group_rebalance(world, group);
     }
 }
 
@@ -224,14 +225,15 @@ complete(struct toc_bus_mem_world *world, struct mem_group *group)
         member_at(at)->generation = group->generation;
     }
     deal_out(world, group);
-    mem_ring_consumers(world);
+    toc_bus_mem_ring_consumers(world);
 }
 
 /* When its session ends; INT64_MAX: it is alive. */
 static int64_t
 member_end(const struct mem_member *member)
 {
-    if (member->consumer != NULL && mem_consumer_reaches(member->consumer))
+    if (member->consumer != NULL &&
+        toc_bus_mem_consumer_reaches(member->consumer))
         return INT64_MAX;
     return member->seen_ns + member->session_ns;
 }
@@ -247,13 +249,13 @@ put_out(struct toc_bus_mem_world *world, struct mem_group *group,
         struct mem_member *member = member_at(at);
         at = at->next;
         if (now_ns >= member_end(member) || (slow && !member->ready))
-            mem_member_remove(world, group, member);
+            toc_bus_mem_member_remove(world, group, member);
     }
 }
 
 void
-mem_group_settle(struct toc_bus_mem_world *world, struct mem_group *group,
-                 int64_t now_ns)
+toc_bus_mem_group_settle(struct toc_bus_mem_world *world,
+                         struct mem_group *group, int64_t now_ns)
 {
     put_out(world, group, now_ns);
     if (group->rebalancing && all_ready(group))
@@ -261,8 +263,8 @@ mem_group_settle(struct toc_bus_mem_world *world, struct mem_group *group,
 }
 
 int64_t
-mem_group_next_ns(const struct toc_bus_mem_world *world,
-                  const struct mem_group *group)
+toc_bus_mem_group_next_ns(const struct toc_bus_mem_world *world,
+                          const struct mem_group *group)
 {
     int64_t next_ns = INT64_MAX;
     struct toc_link *at;
@@ -280,7 +282,7 @@ mem_group_next_ns(const struct toc_bus_mem_world *world,
  */
 
 struct mem_group *
-mem_group_need(struct toc_bus_mem_world *world, const char *name)
+toc_bus_mem_group_need(struct toc_bus_mem_world *world, const char *name)
 {
     struct mem_group *group;
     struct toc_link *link;
@@ -298,7 +300,7 @@ mem_group_need(struct toc_bus_mem_world *world, const char *name)
 }
 
 void
-mem_group_free(struct mem_group *group)
+toc_bus_mem_group_free(struct mem_group *group)
 {
     while (!toc_list_empty(&group->members))
         free_member(member_at(group->members.next));

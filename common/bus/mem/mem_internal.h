@@ -19,8 +19,9 @@ struct mem_bytes {
     char data[];
 };
 
-struct mem_bytes *mem_bytes_new(struct toc_str from); /* one reference */
-void mem_bytes_unref(struct mem_bytes *bytes);
+struct mem_bytes *toc_bus_mem_bytes_new(
+    struct toc_str from); /* one reference */
+void toc_bus_mem_bytes_unref(struct mem_bytes *bytes);
 
 struct mem_part {
     int64_t start; /* offset of the oldest message kept */
@@ -137,63 +138,69 @@ struct toc_consumer_mem {
 
 /* ---- world.c --------------------------------------------------------- */
 
-void bus_mem_enter(struct toc_bus_mem_world *world);
-void bus_mem_leave(struct toc_bus_mem_world *world);
-int64_t mem_now(const struct toc_bus_mem_world *world);
-int64_t bus_mem_next_ns(struct toc_bus_mem_world *world);
-void mem_ring_consumers(struct toc_bus_mem_world *world);
+void toc_bus_mem_enter(struct toc_bus_mem_world *world);
+void toc_bus_mem_leave(struct toc_bus_mem_world *world);
+int64_t toc_bus_mem_now(const struct toc_bus_mem_world *world);
+int64_t toc_bus_mem_next_ns(struct toc_bus_mem_world *world);
+void toc_bus_mem_ring_consumers(struct toc_bus_mem_world *world);
 
 /* ---- topic.c --------------------------------------------------------- */
 
-struct mem_topic *mem_topic_find(struct toc_bus_mem_world *world,
-                                 const char *name);
-struct mem_part *mem_part_find(struct toc_bus_mem_world *world,
-                               const char *topic, int32_t partition);
-struct mem_topic *mem_topic_make(struct toc_bus_mem_world *world,
-                                 const char *name, int32_t partitions);
-void mem_topic_drop(struct mem_topic *topic);
-int64_t mem_part_end(const struct mem_part *part);
+struct mem_topic *toc_bus_mem_topic_find(struct toc_bus_mem_world *world,
+                                         const char *name);
+struct mem_part *toc_bus_mem_part_find(struct toc_bus_mem_world *world,
+                                       const char *topic, int32_t partition);
+struct mem_topic *toc_bus_mem_topic_make(struct toc_bus_mem_world *world,
+                                         const char *name, int32_t partitions);
+void toc_bus_mem_topic_drop(struct mem_topic *topic);
+int64_t toc_bus_mem_part_end(const struct mem_part *part);
 /* Takes the reference; returns the offset. */
-int64_t mem_part_append(struct toc_bus_mem_world *world, struct mem_part *part,
-                        struct mem_bytes *bytes);
-void mem_part_clear(struct mem_part *part);
+int64_t toc_bus_mem_part_append(struct toc_bus_mem_world *world,
+                                struct mem_part *part, struct mem_bytes *bytes);
+void toc_bus_mem_part_clear(struct mem_part *part);
 
 /* ---- producer.c ------------------------------------------------------ */
 
 /* Arrivals and timeouts whose time has come. */
-void mem_flight_settle(struct toc_bus_mem_world *world, int64_t now_ns);
-void mem_bus_reached(struct toc_bus_mem *bus); /* maybe: what waits may go */
-void mem_send_free(struct mem_send *send);
+void toc_bus_mem_flight_settle(struct toc_bus_mem_world *world, int64_t now_ns);
+void toc_bus_mem_bus_reached(
+    struct toc_bus_mem *bus); /* maybe: what waits may go */
+void toc_bus_mem_send_free(struct mem_send *send);
 
 /* ---- group.c --------------------------------------------------------- */
 
-struct mem_group *mem_group_need(struct toc_bus_mem_world *world,
-                                 const char *name);
-void mem_group_free(struct mem_group *group);
-int64_t mem_group_committed(const struct mem_group *group, const char *topic,
-                            int32_t partition); /* -1: nothing */
-void mem_group_commit(struct mem_group *group, const char *topic,
-                      int32_t partition, int64_t offset);
-void mem_group_forget(struct mem_group *group, const char *topic);
+struct mem_group *toc_bus_mem_group_need(struct toc_bus_mem_world *world,
+                                         const char *name);
+void toc_bus_mem_group_free(struct mem_group *group);
+int64_t toc_bus_mem_group_committed(const struct mem_group *group,
+                                    const char *topic,
+                                    int32_t partition); /* -1: nothing */
+void toc_bus_mem_group_commit(struct mem_group *group, const char *topic,
+                              int32_t partition, int64_t offset);
+void toc_bus_mem_group_forget(struct mem_group *group, const char *topic);
 /* Members must give up what they have, and get anew. */
-void mem_group_rebalance(struct toc_bus_mem_world *world,
-                         struct mem_group *group);
+void toc_bus_mem_group_rebalance(struct toc_bus_mem_world *world,
+                                 struct mem_group *group);
 /* Assigns when all are ready. */
-void mem_group_settle(struct toc_bus_mem_world *world, struct mem_group *group,
-                      int64_t now_ns);
-void mem_member_join(struct toc_consumer_mem *consumer);
-void mem_member_remove(struct toc_bus_mem_world *world, struct mem_group *group,
-                       struct mem_member *member);
+void toc_bus_mem_group_settle(struct toc_bus_mem_world *world,
+                              struct mem_group *group, int64_t now_ns);
+void toc_bus_mem_member_join(struct toc_consumer_mem *consumer);
+void toc_bus_mem_member_remove(struct toc_bus_mem_world *world,
+                               struct mem_group *group,
+                               struct mem_member *member);
 /* All groups that have a member with the topic. */
-void mem_topic_changed(struct toc_bus_mem_world *world, const char *topic);
-int64_t mem_group_next_ns(const struct toc_bus_mem_world *world,
-                          const struct mem_group *group);
+void toc_bus_mem_topic_changed(struct toc_bus_mem_world *world,
+                               const char *topic);
+int64_t toc_bus_mem_group_next_ns(const struct toc_bus_mem_world *world,
+                                  const struct mem_group *group);
 
 /* ---- consumer.c ------------------------------------------------------ */
 
-bool mem_consumer_reaches(const struct toc_consumer_mem *consumer);
+bool toc_bus_mem_consumer_reaches(const struct toc_consumer_mem *consumer);
 /* Commits what is marked, if it is time. */
-void mem_consumer_settle(struct toc_consumer_mem *consumer, int64_t now_ns);
-void mem_consumer_contact(struct toc_consumer_mem *consumer, bool reaches);
+void toc_bus_mem_consumer_settle(struct toc_consumer_mem *consumer,
+                                 int64_t now_ns);
+void toc_bus_mem_consumer_contact(struct toc_consumer_mem *consumer,
+                                  bool reaches);
 
 #endif

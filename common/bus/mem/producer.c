@@ -16,10 +16,10 @@ send_at(struct toc_link *link)
 }
 
 void
-mem_send_free(struct mem_send *send)
+toc_bus_mem_send_free(struct mem_send *send)
 {
     toc_list_remove(&send->link);
-    mem_bytes_unref(send->bytes);
+    toc_bus_mem_bytes_unref(send->bytes);
     toc_free(send->topic);
     toc_free(send);
 }
@@ -39,7 +39,7 @@ report(struct mem_send *send, enum toc_status st, int64_t offset)
     struct toc_bus_mem *bus = send->bus;
 
     if (bus == NULL) {
-        mem_send_free(send);
+        toc_bus_mem_send_free(send);
         return;
     }
     send->st = st;
@@ -53,25 +53,26 @@ report(struct mem_send *send, enum toc_status st, int64_t offset)
 static void
 arrive(struct toc_bus_mem_world *world, struct mem_send *send)
 {
-    struct mem_part *part = mem_part_find(world, send->topic, send->partition);
+    struct mem_part *part =
+        toc_bus_mem_part_find(world, send->topic, send->partition);
     int64_t offset;
 
     if (part == NULL) {
         report(send, TOC_NOT_FOUND, -1);
         return;
     }
-    offset = mem_part_end(part);
+    offset = toc_bus_mem_part_end(part);
     for (unsigned i = 0; !send->fate.lose && i <= send->fate.copies_more; i++) {
         send->bytes->refs++;
-        offset = mem_part_append(world, part, send->bytes);
+        offset = toc_bus_mem_part_append(world, part, send->bytes);
     }
     if (!send->fate.lose)
-        mem_ring_consumers(world);
+        toc_bus_mem_ring_consumers(world);
     report(send, send->fate.report, offset);
 }
 
 void
-mem_flight_settle(struct toc_bus_mem_world *world, int64_t now_ns)
+toc_bus_mem_flight_settle(struct toc_bus_mem_world *world, int64_t now_ns)
 {
     struct toc_link *link, *at;
 
@@ -93,7 +94,7 @@ launch(struct toc_bus_mem_world *world, struct mem_send *send)
 {
     struct toc_link *at = &world->flight;
 
-    send->at_ns = mem_now(world) + send->fate.delay_ms * TOC_NS_PER_MS;
+    send->at_ns = toc_bus_mem_now(world) + send->fate.delay_ms * TOC_NS_PER_MS;
     while (at->prev != &world->flight && send_at(at->prev)->at_ns > send->at_ns)
         at = at->prev;
     toc_list_remove(&send->link);
@@ -101,13 +102,13 @@ launch(struct toc_bus_mem_world *world, struct mem_send *send)
 }
 
 void
-mem_bus_reached(struct toc_bus_mem *bus)
+toc_bus_mem_bus_reached(struct toc_bus_mem *bus)
 {
     if (!reaches(bus))
         return;
     while (!toc_list_empty(&bus->waiting))
         launch(bus->world, send_at(bus->waiting.next));
-    mem_flight_settle(bus->world, mem_now(bus->world));
+    toc_bus_mem_flight_settle(bus->world, toc_bus_mem_now(bus->world));
 }
 
 /* ---- operations ------------------------------------------------------------
@@ -127,9 +128,9 @@ op_send(void *self, const char *topic, int32_t partition,
                              "the message is too large");
     if (world->fate != NULL)
         fate = world->fate(world->fate_arg, topic, partition, message);
-    bus_mem_enter(world);
+    toc_bus_mem_enter(world);
     if (bus->queued >= bus->queue_max) {
-        bus_mem_leave(world);
+        toc_bus_mem_leave(world);
         return toc_error_set(reterr, TOC_EXHAUSTED, "mem", 0,
                              "the queue is full");
     }
@@ -138,14 +139,14 @@ op_send(void *self, const char *topic, int32_t partition,
     send->bus = bus;
     send->topic = toc_strdup(topic);
     send->partition = partition;
-    send->bytes = mem_bytes_new(message);
+    send->bytes = toc_bus_mem_bytes_new(message);
     send->opaque = opaque;
     send->fate = fate;
-    send->at_ns = mem_now(world) + MESSAGE_TIMEOUT_MS * TOC_NS_PER_MS;
+    send->at_ns = toc_bus_mem_now(world) + MESSAGE_TIMEOUT_MS * TOC_NS_PER_MS;
     bus->queued++;
     toc_list_push(&bus->waiting, &send->link);
-    mem_bus_reached(bus);
-    bus_mem_leave(world);
+    toc_bus_mem_bus_reached(bus);
+    toc_bus_mem_leave(world);
     return TOC_OK;
 }
 
@@ -157,19 +158,19 @@ tell(struct toc_bus_mem *bus)
     size_t n = 0;
 
     for (;;) {
-        bus_mem_enter(bus->world);
+        toc_bus_mem_enter(bus->world);
         link = toc_list_pop(&bus->reported);
         bus->queued -= link != NULL ? 1 : 0;
-        bus_mem_leave(bus->world);
+        toc_bus_mem_leave(bus->world);
         if (link == NULL)
             return n;
         struct mem_send *send = send_at(link);
         if (bus->report != NULL)
             bus->report(bus->report_arg, send->opaque, send->st, send->offset);
         n++;
-        bus_mem_enter(bus->world);
-        mem_send_free(send);
-        bus_mem_leave(bus->world);
+        toc_bus_mem_enter(bus->world);
+        toc_bus_mem_send_free(send);
+        toc_bus_mem_leave(bus->world);
     }
 }
 
@@ -185,11 +186,12 @@ static size_t
 op_poll(void *self, int64_t timeout_ms)
 {
     struct toc_bus_mem *bus = self;
-    int64_t until_ns = mem_now(bus->world) + timeout_ms * TOC_NS_PER_MS;
+    int64_t until_ns = toc_bus_mem_now(bus->world) + timeout_ms * TOC_NS_PER_MS;
 
     for (;;) {
         size_t n = tell(bus);
-        if (n > 0 || !bus->world->threads || mem_now(bus->world) >= until_ns)
+        if (n > 0 || !bus->world->threads ||
+            toc_bus_mem_now(bus->world) >= until_ns)
             return n;
         wait_for(bus, until_ns);
     }
@@ -199,16 +201,16 @@ static enum toc_status
 op_flush(void *self, int64_t timeout_ms, struct toc_error *reterr)
 {
     struct toc_bus_mem *bus = self;
-    int64_t until_ns = mem_now(bus->world) + timeout_ms * TOC_NS_PER_MS;
+    int64_t until_ns = toc_bus_mem_now(bus->world) + timeout_ms * TOC_NS_PER_MS;
 
     for (;;) {
         (void)tell(bus);
-        bus_mem_enter(bus->world);
+        toc_bus_mem_enter(bus->world);
         size_t queued = bus->queued;
-        bus_mem_leave(bus->world);
+        toc_bus_mem_leave(bus->world);
         if (queued == 0)
             return TOC_OK;
-        if (!bus->world->threads || mem_now(bus->world) >= until_ns)
+        if (!bus->world->threads || toc_bus_mem_now(bus->world) >= until_ns)
             return toc_error_set(reterr, TOC_DEADLINE, "mem", 0,
                                  "messages are still under way");
         wait_for(bus, until_ns);
@@ -244,14 +246,14 @@ op_end_offset(void *self, const char *topic, int32_t partition,
     enum toc_status st;
 
     (void)timeout_ms;
-    bus_mem_enter(bus->world);
+    toc_bus_mem_enter(bus->world);
     st = may_ask(bus, reterr);
-    part = mem_part_find(bus->world, topic, partition);
+    part = toc_bus_mem_part_find(bus->world, topic, partition);
     if (st == TOC_OK && part == NULL)
         st = no_partition(topic, reterr);
     if (st == TOC_OK)
-        *ret_offset = mem_part_end(part);
-    bus_mem_leave(bus->world);
+        *ret_offset = toc_bus_mem_part_end(part);
+    toc_bus_mem_leave(bus->world);
     return st;
 }
 
@@ -265,17 +267,19 @@ op_committed(void *self, const char *group, const char *topic,
     enum toc_status st;
 
     (void)timeout_ms;
-    bus_mem_enter(world);
+    toc_bus_mem_enter(world);
     st = may_ask(bus, reterr);
-    if (st == TOC_OK && mem_part_find(world, topic, partitions - 1) == NULL)
+    if (st == TOC_OK &&
+        toc_bus_mem_part_find(world, topic, partitions - 1) == NULL)
         st = no_partition(topic, reterr);
     for (int32_t i = 0; st == TOC_OK && i < partitions; i++) {
-        int64_t offset =
-            mem_group_committed(mem_group_need(world, group), topic, i);
-        ret_offsets[i] =
-            offset >= 0 ? offset : mem_part_find(world, topic, i)->start;
+        int64_t offset = toc_bus_mem_group_committed(
+            toc_bus_mem_group_need(world, group), topic, i);
+        ret_offsets[i] = offset >= 0
+                             ? offset
+                             : toc_bus_mem_part_find(world, topic, i)->start;
     }
-    bus_mem_leave(world);
+    toc_bus_mem_leave(world);
     return st;
 }
 
@@ -301,16 +305,16 @@ op_ensure_topic(void *self, const char *topic, int32_t partitions,
     if (!name_valid(topic))
         return toc_error_set(reterr, TOC_INVALID, "mem", 0,
                              "not a topic's name: %s", topic);
-    bus_mem_enter(bus->world);
+    toc_bus_mem_enter(bus->world);
     st = may_ask(bus, reterr);
-    found = mem_topic_find(bus->world, topic);
+    found = toc_bus_mem_topic_find(bus->world, topic);
     if (st == TOC_OK && found == NULL) {
-        found = mem_topic_make(bus->world, topic, partitions);
-        mem_topic_changed(bus->world, topic);
+        found = toc_bus_mem_topic_make(bus->world, topic, partitions);
+        toc_bus_mem_topic_changed(bus->world, topic);
     }
     if (st == TOC_OK)
         *ret_partitions = found->n;
-    bus_mem_leave(bus->world);
+    toc_bus_mem_leave(bus->world);
     return st;
 }
 
@@ -319,9 +323,9 @@ op_interrupt(void *self)
 {
     struct toc_bus_mem *bus = self;
 
-    bus_mem_enter(bus->world);
+    toc_bus_mem_enter(bus->world);
     bus->interrupted = true;
-    bus_mem_leave(bus->world);
+    toc_bus_mem_leave(bus->world);
 }
 
 static const struct toc_bus_ops ops = {
@@ -354,9 +358,9 @@ toc_bus_mem_open(struct toc_bus_mem_world *world,
     toc_list_init(&bus->waiting);
     toc_list_init(&bus->reported);
     toc_bell_init(&bus->bell);
-    bus_mem_enter(world);
+    toc_bus_mem_enter(world);
     toc_list_push(&world->buses, &bus->link);
-    bus_mem_leave(world);
+    toc_bus_mem_leave(world);
     return bus;
 }
 
@@ -369,16 +373,16 @@ toc_bus_mem_kill(struct toc_bus_mem *bus)
     if (bus == NULL)
         return;
     world = bus->world;
-    bus_mem_enter(world);
+    toc_bus_mem_enter(world);
     for (link = world->flight.next; link != &world->flight; link = link->next)
         if (send_at(link)->bus == bus)
             send_at(link)->bus = NULL;
     while (!toc_list_empty(&bus->waiting))
-        mem_send_free(send_at(bus->waiting.next));
+        toc_bus_mem_send_free(send_at(bus->waiting.next));
     while (!toc_list_empty(&bus->reported))
-        mem_send_free(send_at(bus->reported.next));
+        toc_bus_mem_send_free(send_at(bus->reported.next));
     toc_list_remove(&bus->link);
-    bus_mem_leave(world);
+    toc_bus_mem_leave(world);
     toc_bell_done(&bus->bell);
     toc_free(bus);
 }
@@ -413,9 +417,9 @@ toc_bus_mem_close(struct toc_bus_mem *bus)
 {
     if (bus == NULL)
         return;
-    bus_mem_enter(bus->world);
+    toc_bus_mem_enter(bus->world);
     cancel(bus);
-    bus_mem_leave(bus->world);
+    toc_bus_mem_leave(bus->world);
     (void)tell(bus);
     toc_bus_mem_kill(bus);
 }
@@ -423,10 +427,10 @@ toc_bus_mem_close(struct toc_bus_mem *bus)
 void
 toc_bus_mem_cut(struct toc_bus_mem *bus, bool cut)
 {
-    bus_mem_enter(bus->world);
+    toc_bus_mem_enter(bus->world);
     bus->cut = cut;
-    mem_bus_reached(bus);
-    bus_mem_leave(bus->world);
+    toc_bus_mem_bus_reached(bus);
+    toc_bus_mem_leave(bus->world);
 }
 
 struct toc_bus *

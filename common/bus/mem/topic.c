@@ -6,7 +6,7 @@
 #include <string.h>
 
 struct mem_bytes *
-mem_bytes_new(struct toc_str from)
+toc_bus_mem_bytes_new(struct toc_str from)
 {
     struct mem_bytes *bytes = toc_alloc(sizeof *bytes + from.len + 1);
 
@@ -18,14 +18,14 @@ mem_bytes_new(struct toc_str from)
 }
 
 void
-mem_bytes_unref(struct mem_bytes *bytes)
+toc_bus_mem_bytes_unref(struct mem_bytes *bytes)
 {
     if (--bytes->refs == 0)
         toc_free(bytes);
 }
 
 struct mem_topic *
-mem_topic_find(struct toc_bus_mem_world *world, const char *name)
+toc_bus_mem_topic_find(struct toc_bus_mem_world *world, const char *name)
 {
     struct toc_link *link;
 
@@ -39,10 +39,10 @@ mem_topic_find(struct toc_bus_mem_world *world, const char *name)
 }
 
 struct mem_part *
-mem_part_find(struct toc_bus_mem_world *world, const char *topic,
-              int32_t partition)
+toc_bus_mem_part_find(struct toc_bus_mem_world *world, const char *topic,
+                      int32_t partition)
 {
-    struct mem_topic *found = mem_topic_find(world, topic);
+    struct mem_topic *found = toc_bus_mem_topic_find(world, topic);
 
     if (found == NULL || partition < 0 || partition >= found->n)
         return NULL;
@@ -51,8 +51,8 @@ mem_part_find(struct toc_bus_mem_world *world, const char *topic,
 
 /* Sorted by name: assignment follows this order. */
 struct mem_topic *
-mem_topic_make(struct toc_bus_mem_world *world, const char *name,
-               int32_t partitions)
+toc_bus_mem_topic_make(struct toc_bus_mem_world *world, const char *name,
+                       int32_t partitions)
 {
     struct mem_topic *topic = TOC_NEW(struct mem_topic);
     struct toc_link *at = world->topics.next;
@@ -68,11 +68,11 @@ mem_topic_make(struct toc_bus_mem_world *world, const char *name,
 }
 
 void
-mem_topic_drop(struct mem_topic *topic)
+toc_bus_mem_topic_drop(struct mem_topic *topic)
 {
     toc_list_remove(&topic->link);
     for (int32_t i = 0; i < topic->n; i++) {
-        mem_part_clear(&topic->parts[i]);
+        toc_bus_mem_part_clear(&topic->parts[i]);
         toc_free(topic->parts[i].log);
     }
     toc_free(topic->parts);
@@ -81,7 +81,7 @@ mem_topic_drop(struct mem_topic *topic)
 }
 
 int64_t
-mem_part_end(const struct mem_part *part)
+toc_bus_mem_part_end(const struct mem_part *part)
 {
     return part->start + (int64_t)part->n;
 }
@@ -90,7 +90,7 @@ static void
 drop_oldest(struct mem_part *part, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        mem_bytes_unref(part->log[i]);
+        toc_bus_mem_bytes_unref(part->log[i]);
     part->n -= n;
     part->start += (int64_t)n;
     memmove(part->log, part->log + n, part->n * sizeof *part->log);
@@ -98,8 +98,8 @@ drop_oldest(struct mem_part *part, size_t n)
 
 /* A log that is full drops its older half, whoever has not read it. */
 int64_t
-mem_part_append(struct toc_bus_mem_world *world, struct mem_part *part,
-                struct mem_bytes *bytes)
+toc_bus_mem_part_append(struct toc_bus_mem_world *world, struct mem_part *part,
+                        struct mem_bytes *bytes)
 {
     if (part->n >= world->log_max)
         drop_oldest(part, part->n - world->log_max / 2);
@@ -108,14 +108,14 @@ mem_part_append(struct toc_bus_mem_world *world, struct mem_part *part,
         part->log = toc_realloc(part->log, part->cap * sizeof *part->log);
     }
     part->log[part->n++] = bytes;
-    return mem_part_end(part) - 1;
+    return toc_bus_mem_part_end(part) - 1;
 }
 
 void
-mem_part_clear(struct mem_part *part)
+toc_bus_mem_part_clear(struct mem_part *part)
 {
     for (size_t i = 0; i < part->n; i++)
-        mem_bytes_unref(part->log[i]);
+        toc_bus_mem_bytes_unref(part->log[i]);
     part->n = 0;
     part->start = 0;
 }

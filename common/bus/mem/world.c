@@ -20,13 +20,13 @@ consumer_at(struct toc_link *link)
 }
 
 int64_t
-mem_now(const struct toc_bus_mem_world *world)
+toc_bus_mem_now(const struct toc_bus_mem_world *world)
 {
     return toc_clock_mono(world->clock).ns;
 }
 
 void
-mem_ring_consumers(struct toc_bus_mem_world *world)
+toc_bus_mem_ring_consumers(struct toc_bus_mem_world *world)
 {
     struct toc_link *link;
 
@@ -40,25 +40,25 @@ mem_ring_consumers(struct toc_bus_mem_world *world)
 /* What was due first does not come first when much time has passed at once,
  * but it all comes. */
 void
-bus_mem_enter(struct toc_bus_mem_world *world)
+toc_bus_mem_enter(struct toc_bus_mem_world *world)
 {
     struct toc_link *link;
     int64_t now_ns;
 
     pthread_mutex_lock(&world->lock);
-    now_ns = mem_now(world);
-    mem_flight_settle(world, now_ns);
+    now_ns = toc_bus_mem_now(world);
+    toc_bus_mem_flight_settle(world, now_ns);
     if (world->stopped)
         return;
     for (link = world->consumers.next; link != &world->consumers;
          link = link->next)
-        mem_consumer_settle(consumer_at(link), now_ns);
+        toc_bus_mem_consumer_settle(consumer_at(link), now_ns);
     for (link = world->groups.next; link != &world->groups; link = link->next)
-        mem_group_settle(world, group_at(link), now_ns);
+        toc_bus_mem_group_settle(world, group_at(link), now_ns);
 }
 
 void
-bus_mem_leave(struct toc_bus_mem_world *world)
+toc_bus_mem_leave(struct toc_bus_mem_world *world)
 {
     pthread_mutex_unlock(&world->lock);
 }
@@ -70,7 +70,7 @@ earlier(int64_t a, int64_t b)
 }
 
 int64_t
-bus_mem_next_ns(struct toc_bus_mem_world *world)
+toc_bus_mem_next_ns(struct toc_bus_mem_world *world)
 {
     int64_t next_ns = INT64_MAX;
     struct toc_link *link;
@@ -88,7 +88,8 @@ bus_mem_next_ns(struct toc_bus_mem_world *world)
     }
     for (link = world->groups.next; !world->stopped && link != &world->groups;
          link = link->next)
-        next_ns = earlier(next_ns, mem_group_next_ns(world, group_at(link)));
+        next_ns =
+            earlier(next_ns, toc_bus_mem_group_next_ns(world, group_at(link)));
     return next_ns;
 }
 
@@ -97,9 +98,9 @@ toc_bus_mem_pump(struct toc_bus_mem_world *world)
 {
     int64_t next_ns;
 
-    bus_mem_enter(world);
-    next_ns = bus_mem_next_ns(world);
-    bus_mem_leave(world);
+    toc_bus_mem_enter(world);
+    next_ns = toc_bus_mem_next_ns(world);
+    toc_bus_mem_leave(world);
     return next_ns;
 }
 
@@ -115,7 +116,7 @@ renew_sessions(struct toc_bus_mem_world *world)
         for (at = group_at(link)->members.next; at != &group_at(link)->members;
              at = at->next)
             toc_container_of(at, struct mem_member, link)->seen_ns =
-                mem_now(world);
+                toc_bus_mem_now(world);
 }
 
 void
@@ -124,22 +125,23 @@ toc_bus_mem_stop(struct toc_bus_mem_world *world, bool stopped)
     struct toc_link *link;
     bool was;
 
-    bus_mem_enter(world);
+    toc_bus_mem_enter(world);
     was = world->stopped;
     for (link = world->consumers.next; link != &world->consumers;
          link = link->next) {
-        bool reached = mem_consumer_reaches(consumer_at(link));
+        bool reached = toc_bus_mem_consumer_reaches(consumer_at(link));
         world->stopped = stopped;
-        mem_consumer_contact(consumer_at(link), reached);
+        toc_bus_mem_consumer_contact(consumer_at(link), reached);
         world->stopped = was;
     }
     world->stopped = stopped;
     if (was && !stopped)
         renew_sessions(world);
     for (link = world->buses.next; link != &world->buses; link = link->next)
-        mem_bus_reached(toc_container_of(link, struct toc_bus_mem, link));
-    mem_ring_consumers(world);
-    bus_mem_leave(world);
+        toc_bus_mem_bus_reached(
+            toc_container_of(link, struct toc_bus_mem, link));
+    toc_bus_mem_ring_consumers(world);
+    toc_bus_mem_leave(world);
 }
 
 static void
@@ -148,7 +150,7 @@ forget_offsets(struct toc_bus_mem_world *world, const char *topic)
     struct toc_link *link;
 
     for (link = world->groups.next; link != &world->groups; link = link->next)
-        mem_group_forget(group_at(link), topic);
+        toc_bus_mem_group_forget(group_at(link), topic);
 }
 
 void
@@ -156,14 +158,14 @@ toc_bus_mem_delete_topic(struct toc_bus_mem_world *world, const char *topic)
 {
     struct mem_topic *found;
 
-    bus_mem_enter(world);
-    found = mem_topic_find(world, topic);
+    toc_bus_mem_enter(world);
+    found = toc_bus_mem_topic_find(world, topic);
     if (found != NULL) {
-        mem_topic_drop(found);
+        toc_bus_mem_topic_drop(found);
         forget_offsets(world, topic);
-        mem_topic_changed(world, topic);
+        toc_bus_mem_topic_changed(world, topic);
     }
-    bus_mem_leave(world);
+    toc_bus_mem_leave(world);
 }
 
 /* As quickly as this, nobody notices but by the offsets. */
@@ -173,13 +175,13 @@ toc_bus_mem_recreate_topic(struct toc_bus_mem_world *world, const char *topic,
 {
     struct mem_topic *found;
 
-    bus_mem_enter(world);
-    found = mem_topic_find(world, topic);
+    toc_bus_mem_enter(world);
+    found = toc_bus_mem_topic_find(world, topic);
     for (int32_t i = 0; found != NULL && i < found->n; i++)
-        mem_part_clear(&found->parts[i]);
+        toc_bus_mem_part_clear(&found->parts[i]);
     if (found != NULL && !keep_offsets)
         forget_offsets(world, topic);
-    bus_mem_leave(world);
+    toc_bus_mem_leave(world);
 }
 
 /* ---- life -----------------------------------------------------------------
@@ -214,12 +216,12 @@ toc_bus_mem_world_free(struct toc_bus_mem_world *world)
     TOC_ASSERT(toc_list_empty(&world->buses) &&
                toc_list_empty(&world->consumers));
     while (!toc_list_empty(&world->flight))
-        mem_send_free(
+        toc_bus_mem_send_free(
             toc_container_of(world->flight.next, struct mem_send, link));
     while (!toc_list_empty(&world->groups))
-        mem_group_free(group_at(world->groups.next));
+        toc_bus_mem_group_free(group_at(world->groups.next));
     while (!toc_list_empty(&world->topics))
-        mem_topic_drop(
+        toc_bus_mem_topic_drop(
             toc_container_of(world->topics.next, struct mem_topic, link));
     pthread_mutex_destroy(&world->lock);
     toc_free(world);

@@ -16,29 +16,29 @@
 /* ---- session ------------------------------------------------------------ */
 
 bool
-mem_reaches(const struct toc_coord_mem *coord)
+toc_coord_mem_reaches(const struct toc_coord_mem *coord)
 {
     return !coord->cut && !coord->world->stopped;
 }
 
 bool
-mem_has_session(const struct toc_coord_mem *coord)
+toc_coord_mem_has_session(const struct toc_coord_mem *coord)
 {
     return coord->lease != 0 && !coord->lost;
 }
 
 void
-mem_check_deadline(struct toc_coord_mem *coord)
+toc_coord_mem_check_deadline(struct toc_coord_mem *coord)
 {
-    if (mem_has_session(coord) &&
+    if (toc_coord_mem_has_session(coord) &&
         toc_clock_boot(coord->clock).ns >= coord->deadline_ns)
         coord->lost = true;
 }
 
 /* Renewed at that moment of the world's clock, which may be a while ago. */
 void
-mem_renewed(struct toc_coord_mem *coord, struct mem_lease *lease, int64_t at_ns,
-            int64_t now_ns)
+toc_coord_mem_renewed(struct toc_coord_mem *coord, struct mem_lease *lease,
+                      int64_t at_ns, int64_t now_ns)
 {
     lease->renewed_ns = at_ns;
     coord->renewed_ns = at_ns;
@@ -47,19 +47,21 @@ mem_renewed(struct toc_coord_mem *coord, struct mem_lease *lease, int64_t at_ns,
 }
 
 void
-mem_keep_alive(struct toc_coord_mem *coord, int64_t now_ns)
+toc_coord_mem_keep_alive(struct toc_coord_mem *coord, int64_t now_ns)
 {
     int64_t step_ns = coord->ttl_ns / 3;
     int64_t steps = (now_ns - coord->renewed_ns) / step_ns;
     struct mem_lease *lease;
 
-    if (!mem_has_session(coord) || !mem_reaches(coord) || steps < 1)
+    if (!toc_coord_mem_has_session(coord) || !toc_coord_mem_reaches(coord) ||
+        steps < 1)
         return;
-    lease = mem_table_lease(&coord->world->table, coord->lease);
+    lease = toc_coord_mem_table_lease(&coord->world->table, coord->lease);
     if (lease == NULL)
         coord->lost = true;
     else
-        mem_renewed(coord, lease, coord->renewed_ns + steps * step_ns, now_ns);
+        toc_coord_mem_renewed(coord, lease, coord->renewed_ns + steps * step_ns,
+                              now_ns);
 }
 
 static void
@@ -70,16 +72,17 @@ open_session(struct toc_coord_mem *coord)
     struct mem_key like = *coord->member;
 
     if (coord->old_lease != 0)
-        mem_revoke(world, coord->old_lease);
+        toc_coord_mem_revoke(world, coord->old_lease);
     coord->old_lease = 0;
-    coord->lease = mem_grant(world, coord->ttl_ns);
+    coord->lease = toc_coord_mem_grant(world, coord->ttl_ns);
     coord->lost = false;
-    mem_renewed(coord, mem_table_lease(&world->table, coord->lease), now_ns,
-                now_ns);
+    toc_coord_mem_renewed(
+        coord, toc_coord_mem_table_lease(&world->table, coord->lease), now_ns,
+        now_ns);
     like.lease = coord->lease;
-    mem_next_revision(world);
-    mem_put(world, mem_key_new(&like));
-    mem_ring_all(world);
+    toc_coord_mem_next_revision(world);
+    toc_coord_mem_put(world, toc_coord_mem_key_new(&like));
+    toc_coord_mem_ring_all(world);
 }
 
 /* ---- telling ------------------------------------------------------------- */
@@ -94,7 +97,7 @@ add(struct toc_coord_mem *coord, enum toc_coord_event_kind kind,
             toc_realloc(coord->out, coord->out_cap * sizeof *coord->out);
     }
     coord->out[coord->n_out++] = (struct mem_telling){
-        .kind = kind, .key = key == NULL ? NULL : mem_key_ref(key)};
+        .kind = kind, .key = key == NULL ? NULL : toc_coord_mem_key_ref(key)};
 }
 
 static void
@@ -111,7 +114,7 @@ add_key(struct toc_coord_mem *coord, struct mem_key *key, bool deleted)
 }
 
 struct toc_member
-mem_member_of(const struct mem_key *key)
+toc_coord_mem_member_of(const struct mem_key *key)
 {
     return (struct toc_member){.role = toc_str_of(key->role),
                                .node = toc_str_of(key->node),
@@ -121,7 +124,7 @@ mem_member_of(const struct mem_key *key)
 }
 
 struct toc_owner
-mem_owner_of(const struct mem_key *key)
+toc_coord_mem_owner_of(const struct mem_key *key)
 {
     return (struct toc_owner){.shard = key->shard,
                               .node = toc_str_of(key->node),
@@ -135,13 +138,13 @@ event_of(const struct mem_telling *telling)
     const struct mem_key *key = telling->key;
 
     if (telling->kind == TOC_COORD_MEMBER_UP) {
-        event.member = mem_member_of(key);
+        event.member = toc_coord_mem_member_of(key);
     } else if (telling->kind == TOC_COORD_MEMBER_DOWN) {
         event.member.role = toc_str_of(key->role);
         event.member.node = toc_str_of(key->node);
     } else if (telling->kind == TOC_COORD_OWNED ||
                telling->kind == TOC_COORD_WANTED) {
-        event.owner = mem_owner_of(key);
+        event.owner = toc_coord_mem_owner_of(key);
     } else if (telling->kind == TOC_COORD_FREED ||
                telling->kind == TOC_COORD_UNWANTED) {
         event.owner.shard = key->shard;
@@ -161,7 +164,7 @@ tell(struct toc_coord_mem *coord, toc_coord_event_fn *fn, void *arg)
     }
     pthread_mutex_lock(&coord->world->lock);
     for (size_t i = 0; i < n; i++)
-        mem_key_unref(coord->out[i].key);
+        toc_coord_mem_key_unref(coord->out[i].key);
     pthread_mutex_unlock(&coord->world->lock);
     coord->n_out = 0;
     return n;
@@ -187,7 +190,7 @@ step_session(struct toc_coord_mem *coord)
 {
     if (coord->member == NULL || coord->left)
         return;
-    mem_check_deadline(coord);
+    toc_coord_mem_check_deadline(coord);
     if (coord->lost) {
         coord->old_lease = coord->lease;
         coord->lease = 0;
@@ -195,7 +198,8 @@ step_session(struct toc_coord_mem *coord)
         coord->in_sync = false;
         add(coord, TOC_COORD_SESSION_LOST, NULL);
     }
-    if (coord->lease != 0 || !mem_reaches(coord) || coord->interrupted)
+    if (coord->lease != 0 || !toc_coord_mem_reaches(coord) ||
+        coord->interrupted)
         return;
     open_session(coord);
     add(coord, TOC_COORD_SESSION_NEW, NULL);
@@ -260,7 +264,7 @@ step(struct toc_coord_mem *coord, struct toc_error *reterr)
     step_session(coord);
     if (now_ns < coord->retry_at_ns)
         return TOC_OK;
-    if (!mem_reaches(coord) || coord->interrupted)
+    if (!toc_coord_mem_reaches(coord) || coord->interrupted)
         return back_off(coord, reterr);
     coord->backoff_ms = BACKOFF_MS_MIN;
     if (must_read_all(coord))
@@ -275,13 +279,13 @@ static int64_t
 next_look(struct toc_coord_mem *coord, int64_t until_ns)
 {
     int64_t now_ns = toc_clock_mono(coord->world->clock).ns;
-    int64_t next_ns = mem_next_ns(coord->world);
+    int64_t next_ns = toc_coord_mem_next_ns(coord->world);
 
     if (next_ns > until_ns)
         next_ns = until_ns;
     if (coord->retry_at_ns > now_ns && coord->retry_at_ns < next_ns)
         next_ns = coord->retry_at_ns;
-    if (mem_has_session(coord)) {
+    if (toc_coord_mem_has_session(coord)) {
         int64_t left_ns = coord->deadline_ns - toc_clock_boot(coord->clock).ns;
         if (now_ns + left_ns < next_ns)
             next_ns = now_ns + left_ns;
@@ -292,8 +296,8 @@ next_look(struct toc_coord_mem *coord, int64_t until_ns)
 }
 
 enum toc_status
-mem_poll(void *self, int64_t timeout_ms, toc_coord_event_fn *fn, void *arg,
-         struct toc_error *reterr)
+toc_coord_mem_poll(void *self, int64_t timeout_ms, toc_coord_event_fn *fn,
+                   void *arg, struct toc_error *reterr)
 {
     struct toc_coord_mem *coord = self;
     struct toc_coord_mem_world *world = coord->world;
@@ -301,12 +305,12 @@ mem_poll(void *self, int64_t timeout_ms, toc_coord_event_fn *fn, void *arg,
         toc_mono_add_ms(toc_clock_mono(world->clock), timeout_ms).ns;
 
     for (;;) {
-        mem_enter(world);
+        toc_coord_mem_enter(world);
         enum toc_status st = step(coord, reterr);
         bool woken = coord->woken;
         int64_t next_ns = next_look(coord, until_ns);
         coord->woken = false;
-        mem_leave(world);
+        toc_coord_mem_leave(world);
         if (tell(coord, fn, arg) > 0 || st != TOC_OK || woken ||
             !world->threads || toc_clock_mono(world->clock).ns >= until_ns)
             return st;

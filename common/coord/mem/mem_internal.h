@@ -33,11 +33,12 @@ struct mem_key {
     int64_t lease;
 };
 
-struct mem_key *mem_key_new(const struct mem_key *from); /* one reference */
-struct mem_key *mem_key_ref(struct mem_key *key);
-void mem_key_unref(struct mem_key *key);
+struct mem_key *toc_coord_mem_key_new(
+    const struct mem_key *from); /* one reference */
+struct mem_key *toc_coord_mem_key_ref(struct mem_key *key);
+void toc_coord_mem_key_unref(struct mem_key *key);
 /* Order of the names. */
-int mem_key_cmp(const struct mem_key *a, const struct mem_key *b);
+int toc_coord_mem_key_cmp(const struct mem_key *a, const struct mem_key *b);
 
 struct mem_lease {
     int64_t id;
@@ -53,11 +54,14 @@ struct mem_table {
     size_t n_leases, leases_cap;
 };
 
-void mem_table_done(struct mem_table *table);
-void mem_table_copy(const struct mem_table *from, struct mem_table *ret);
-struct mem_key *mem_table_find(const struct mem_table *table,
-                               const struct mem_key *like, size_t *ret_at);
-struct mem_lease *mem_table_lease(const struct mem_table *table, int64_t id);
+void toc_coord_mem_table_done(struct mem_table *table);
+void toc_coord_mem_table_copy(const struct mem_table *from,
+                              struct mem_table *ret);
+struct mem_key *toc_coord_mem_table_find(const struct mem_table *table,
+                                         const struct mem_key *like,
+                                         size_t *ret_at);
+struct mem_lease *toc_coord_mem_table_lease(const struct mem_table *table,
+                                            int64_t id);
 
 struct mem_change {
     int64_t revision, at_ns; /* monotonic clock */
@@ -114,37 +118,39 @@ struct toc_coord_mem {
 /* ---- world.c --------------------------------------------------------- */
 
 /* Locks, and lets happen what time has brought. */
-void mem_enter(struct toc_coord_mem_world *world);
-void mem_leave(struct toc_coord_mem_world *world);
+void toc_coord_mem_enter(struct toc_coord_mem_world *world);
+void toc_coord_mem_leave(struct toc_coord_mem_world *world);
 /* Takes the key in (at the next revision) in place of one of its name. */
-void mem_put(struct toc_coord_mem_world *world, struct mem_key *key);
-void mem_delete(struct toc_coord_mem_world *world, const struct mem_key *like);
+void toc_coord_mem_put(struct toc_coord_mem_world *world, struct mem_key *key);
+void toc_coord_mem_delete(struct toc_coord_mem_world *world,
+                          const struct mem_key *like);
 /* Changes from here on belong together under the next revision. */
-void mem_next_revision(struct toc_coord_mem_world *world);
-int64_t mem_grant(struct toc_coord_mem_world *world, int64_t ttl_ns);
-void mem_revoke(struct toc_coord_mem_world *world, int64_t lease);
-void mem_ring_all(struct toc_coord_mem_world *world);
-int64_t mem_next_ns(struct toc_coord_mem_world *world);
+void toc_coord_mem_next_revision(struct toc_coord_mem_world *world);
+int64_t toc_coord_mem_grant(struct toc_coord_mem_world *world, int64_t ttl_ns);
+void toc_coord_mem_revoke(struct toc_coord_mem_world *world, int64_t lease);
+void toc_coord_mem_ring_all(struct toc_coord_mem_world *world);
+int64_t toc_coord_mem_next_ns(struct toc_coord_mem_world *world);
 
 /* ---- handle.c -------------------------------------------------------- */
 
-bool mem_reaches(const struct toc_coord_mem *coord);
-bool mem_has_session(const struct toc_coord_mem *coord);
+bool toc_coord_mem_reaches(const struct toc_coord_mem *coord);
+bool toc_coord_mem_has_session(const struct toc_coord_mem *coord);
 /* Renewed at at_ns (the world's boot clock), which may be a while ago. */
-void mem_renewed(struct toc_coord_mem *coord, struct mem_lease *lease,
-                 int64_t at_ns, int64_t now_ns);
+void toc_coord_mem_renewed(struct toc_coord_mem *coord, struct mem_lease *lease,
+                           int64_t at_ns, int64_t now_ns);
 /* Renewals that a live process has made meanwhile. */
-void mem_keep_alive(struct toc_coord_mem *coord, int64_t now_ns);
+void toc_coord_mem_keep_alive(struct toc_coord_mem *coord, int64_t now_ns);
 /* Marks the session lost when its own deadline has passed. */
-void mem_check_deadline(struct toc_coord_mem *coord);
-struct toc_member mem_member_of(const struct mem_key *key);
-struct toc_owner mem_owner_of(const struct mem_key *key);
+void toc_coord_mem_check_deadline(struct toc_coord_mem *coord);
+struct toc_member toc_coord_mem_member_of(const struct mem_key *key);
+struct toc_owner toc_coord_mem_owner_of(const struct mem_key *key);
 /* Takes the lock itself, as do the other operations of the port. */
-enum toc_status mem_poll(void *self, int64_t timeout_ms, toc_coord_event_fn *fn,
-                         void *arg, struct toc_error *reterr);
+enum toc_status toc_coord_mem_poll(void *self, int64_t timeout_ms,
+                                   toc_coord_event_fn *fn, void *arg,
+                                   struct toc_error *reterr);
 
 /* ---- ops.c ----------------------------------------------------------- */
 
-extern const struct toc_coord_ops mem_ops;
+extern const struct toc_coord_ops toc_coord_mem_ops;
 
 #endif

@@ -16,7 +16,7 @@ may_ask(const struct toc_coord_mem *coord, struct toc_error *reterr)
     if (coord->interrupted)
         return toc_error_set(reterr, TOC_UNAVAILABLE, "mem", 0,
                              "interrupted: the process is stopping");
-    if (!mem_reaches(coord))
+    if (!toc_coord_mem_reaches(coord))
         return toc_error_set(reterr, TOC_UNAVAILABLE, "mem", 0,
                              "the coordination server is not reached");
     return TOC_OK;
@@ -31,14 +31,14 @@ need_session(struct toc_coord_mem *coord, const uint16_t *shards, size_t n,
         if (shards[i] >= MEM_SHARDS)
             return toc_error_set(reterr, TOC_INVALID, "mem", 0,
                                  "there is no shard %u", (unsigned)shards[i]);
-    mem_check_deadline(coord);
-    if (!mem_has_session(coord))
+    toc_coord_mem_check_deadline(coord);
+    if (!toc_coord_mem_has_session(coord))
         return toc_error_set(reterr, TOC_UNAVAILABLE, "mem", 0,
                              "there is no session");
     enum toc_status st = may_ask(coord, reterr);
     if (st != TOC_OK)
         return st;
-    if (mem_table_lease(&coord->world->table, coord->lease) != NULL)
+    if (toc_coord_mem_table_lease(&coord->world->table, coord->lease) != NULL)
         return TOC_OK;
     coord->lost = true; /* poll tells */
     return toc_error_set(reterr, TOC_UNAVAILABLE, "mem", 0,
@@ -60,7 +60,7 @@ static void
 change(struct toc_coord_mem *coord, bool *changed)
 {
     if (!*changed)
-        mem_next_revision(coord->world);
+        toc_coord_mem_next_revision(coord->world);
     *changed = true;
 }
 
@@ -69,12 +69,13 @@ static bool
 claim(struct toc_coord_mem *coord, uint16_t shard, bool *changed)
 {
     struct mem_key like = shard_key(coord, MEM_OWNER, shard);
-    struct mem_key *there = mem_table_find(&coord->world->table, &like, NULL);
+    struct mem_key *there =
+        toc_coord_mem_table_find(&coord->world->table, &like, NULL);
 
     if (there != NULL)
         return there->lease == coord->lease || coord->world->lies;
     change(coord, changed);
-    mem_put(coord->world, mem_key_new(&like));
+    toc_coord_mem_put(coord->world, toc_coord_mem_key_new(&like));
     return true;
 }
 
@@ -82,12 +83,13 @@ static void
 give_up(struct toc_coord_mem *coord, uint16_t shard, bool *changed)
 {
     struct mem_key like = shard_key(coord, MEM_OWNER, shard);
-    struct mem_key *there = mem_table_find(&coord->world->table, &like, NULL);
+    struct mem_key *there =
+        toc_coord_mem_table_find(&coord->world->table, &like, NULL);
 
     if (there == NULL || there->lease != coord->lease)
         return;
     change(coord, changed);
-    mem_delete(coord->world, &like);
+    toc_coord_mem_delete(coord->world, &like);
 }
 
 static void
@@ -96,7 +98,7 @@ wish(struct toc_coord_mem *coord, uint16_t shard, bool *changed)
     struct mem_key like = shard_key(coord, MEM_WISH, shard);
 
     change(coord, changed);
-    mem_put(coord->world, mem_key_new(&like));
+    toc_coord_mem_put(coord->world, toc_coord_mem_key_new(&like));
 }
 
 static void
@@ -104,10 +106,10 @@ unwish(struct toc_coord_mem *coord, uint16_t shard, bool *changed)
 {
     struct mem_key like = shard_key(coord, MEM_WISH, shard);
 
-    if (mem_table_find(&coord->world->table, &like, NULL) == NULL)
+    if (toc_coord_mem_table_find(&coord->world->table, &like, NULL) == NULL)
         return;
     change(coord, changed);
-    mem_delete(coord->world, &like);
+    toc_coord_mem_delete(coord->world, &like);
 }
 
 typedef void mem_shard_fn(struct toc_coord_mem *coord, uint16_t shard,
@@ -121,15 +123,15 @@ for_shards(struct toc_coord_mem *coord, const uint16_t *shards, size_t n,
     bool changed = false;
     enum toc_status st;
 
-    mem_enter(coord->world);
+    toc_coord_mem_enter(coord->world);
     st = need_session(coord, shards, n, reterr);
     for (size_t i = 0; st == TOC_OK && i < n; i++) {
         if (i % MEM_TXN_MAX == 0)
             changed = false;
         fn(coord, shards[i], &changed);
     }
-    mem_ring_all(coord->world);
-    mem_leave(coord->world);
+    toc_coord_mem_ring_all(coord->world);
+    toc_coord_mem_leave(coord->world);
     return st;
 }
 
@@ -141,15 +143,15 @@ op_acquire(void *self, const uint16_t *shards, size_t n, bool *ret_won,
     enum toc_status st;
     bool changed = false;
 
-    mem_enter(coord->world);
+    toc_coord_mem_enter(coord->world);
     st = need_session(coord, shards, n, reterr);
     for (size_t i = 0; st == TOC_OK && i < n; i++) {
         if (i % MEM_TXN_MAX == 0)
             changed = false;
         ret_won[i] = claim(coord, shards[i], &changed);
     }
-    mem_ring_all(coord->world);
-    mem_leave(coord->world);
+    toc_coord_mem_ring_all(coord->world);
+    toc_coord_mem_leave(coord->world);
     return st;
 }
 
@@ -177,17 +179,17 @@ op_leave(void *self, struct toc_error *reterr)
     enum toc_status st = TOC_OK;
     int64_t lease;
 
-    mem_enter(coord->world);
+    toc_coord_mem_enter(coord->world);
     coord->left = true;
     lease = coord->lease != 0 ? coord->lease : coord->old_lease;
     coord->lease = coord->old_lease = 0;
     coord->lost = false;
-    if (lease != 0 && mem_reaches(coord))
-        mem_revoke(coord->world, lease);
+    if (lease != 0 && toc_coord_mem_reaches(coord))
+        toc_coord_mem_revoke(coord->world, lease);
     else if (lease != 0)
         st = toc_error_set(reterr, TOC_UNAVAILABLE, "mem", 0,
                            "the coordination server is not reached");
-    mem_leave(coord->world);
+    toc_coord_mem_leave(coord->world);
     return st;
 }
 
@@ -198,12 +200,12 @@ copy_key(const struct mem_key *key, struct toc_arena *arena,
 {
     if (key->kind == MEM_OWNER) {
         struct toc_owner *owner = &owners[(*n_owners)++];
-        *owner = mem_owner_of(key);
+        *owner = toc_coord_mem_owner_of(key);
         owner->node = toc_arena_str(arena, owner->node);
         owner->address = toc_arena_str(arena, owner->address);
     } else if (key->kind == MEM_MEMBER) {
         struct toc_member *member = &members[(*n_members)++];
-        *member = mem_member_of(key);
+        *member = toc_coord_mem_member_of(key);
         member->role = toc_arena_str(arena, member->role);
         member->node = toc_arena_str(arena, member->node);
         member->address = toc_arena_str(arena, member->address);
@@ -219,10 +221,10 @@ op_snapshot(void *self, struct toc_arena *arena,
     struct toc_coord_mem *coord = self;
     const struct mem_table *table = &coord->world->table;
 
-    mem_enter(coord->world);
+    toc_coord_mem_enter(coord->world);
     enum toc_status st = may_ask(coord, reterr);
     if (st != TOC_OK) {
-        mem_leave(coord->world);
+        toc_coord_mem_leave(coord->world);
         return st;
     }
     *ret_n_members = *ret_n_owners = 0;
@@ -233,7 +235,7 @@ op_snapshot(void *self, struct toc_arena *arena,
     for (size_t i = 0; i < table->n_keys; i++)
         copy_key(table->keys[i], arena, *ret_members, ret_n_members,
                  *ret_owners, ret_n_owners);
-    mem_leave(coord->world);
+    toc_coord_mem_leave(coord->world);
     return TOC_OK;
 }
 
@@ -243,10 +245,10 @@ op_deadline(void *self)
     struct toc_coord_mem *coord = self;
     int64_t deadline_ns;
 
-    mem_enter(coord->world);
-    mem_check_deadline(coord);
-    deadline_ns = mem_has_session(coord) ? coord->deadline_ns : 0;
-    mem_leave(coord->world);
+    toc_coord_mem_enter(coord->world);
+    toc_coord_mem_check_deadline(coord);
+    deadline_ns = toc_coord_mem_has_session(coord) ? coord->deadline_ns : 0;
+    toc_coord_mem_leave(coord->world);
     return deadline_ns;
 }
 
@@ -272,9 +274,9 @@ op_interrupt(void *self)
     op_wake(self);
 }
 
-const struct toc_coord_ops mem_ops = {
+const struct toc_coord_ops toc_coord_mem_ops = {
     .name = "mem",
-    .poll = mem_poll,
+    .poll = toc_coord_mem_poll,
     .acquire = op_acquire,
     .release = op_release,
     .want = op_want,
@@ -295,43 +297,43 @@ toc_coord_mem_cut(struct toc_coord_mem *coord, bool cut)
     struct mem_lease *lease;
     int64_t now_ns = toc_clock_boot(world->clock).ns;
 
-    mem_enter(world);
-    mem_check_deadline(coord);
-    if (coord->cut && !cut && mem_has_session(coord)) {
+    toc_coord_mem_enter(world);
+    toc_coord_mem_check_deadline(coord);
+    if (coord->cut && !cut && toc_coord_mem_has_session(coord)) {
         /* what it tried all the time succeeds */
-        lease = mem_table_lease(&world->table, coord->lease);
+        lease = toc_coord_mem_table_lease(&world->table, coord->lease);
         if (lease == NULL)
             coord->lost = true;
         else
-            mem_renewed(coord, lease, now_ns, now_ns);
+            toc_coord_mem_renewed(coord, lease, now_ns, now_ns);
     }
     coord->cut = cut;
-    mem_ring_all(world);
-    mem_leave(world);
+    toc_coord_mem_ring_all(world);
+    toc_coord_mem_leave(world);
 }
 
 void
 toc_coord_mem_expire(struct toc_coord_mem *coord)
 {
-    mem_enter(coord->world);
-    mem_revoke(coord->world, coord->lease);
-    mem_leave(coord->world);
+    toc_coord_mem_enter(coord->world);
+    toc_coord_mem_revoke(coord->world, coord->lease);
+    toc_coord_mem_leave(coord->world);
 }
 
 void
 toc_coord_mem_lose_events(struct toc_coord_mem *coord, size_t n)
 {
-    mem_enter(coord->world);
+    toc_coord_mem_enter(coord->world);
     coord->lose += n;
-    mem_leave(coord->world);
+    toc_coord_mem_leave(coord->world);
 }
 
 void
 toc_coord_mem_delay_events(struct toc_coord_mem *coord, int64_t ms)
 {
-    mem_enter(coord->world);
+    toc_coord_mem_enter(coord->world);
     coord->delay_ns = ms * TOC_NS_PER_MS;
-    mem_leave(coord->world);
+    toc_coord_mem_leave(coord->world);
 }
 
 /* ---- life ------------------------------------------------------------------
@@ -344,7 +346,7 @@ toc_coord_mem_open(struct toc_coord_mem_world *world,
     struct toc_coord_mem *coord = TOC_NEW(struct toc_coord_mem);
     char *role = NULL, *node = NULL, *address = NULL;
 
-    coord->port = (struct toc_coord){&mem_ops, coord};
+    coord->port = (struct toc_coord){&toc_coord_mem_ops, coord};
     coord->world = world;
     coord->clock = options->clock != NULL ? options->clock : world->clock;
     coord->watch_owners = options->watch_owners;
@@ -356,19 +358,19 @@ toc_coord_mem_open(struct toc_coord_mem_world *world,
         role = toc_strdup(options->role);
         node = toc_strdup(options->node);
         address = toc_strdup(options->address);
-        coord->member =
-            mem_key_new(&(struct mem_key){.role = role,
-                                          .node = node,
-                                          .address = address,
-                                          .node_id = options->node_id,
-                                          .started_ms = options->started_ms});
+        coord->member = toc_coord_mem_key_new(
+            &(struct mem_key){.role = role,
+                              .node = node,
+                              .address = address,
+                              .node_id = options->node_id,
+                              .started_ms = options->started_ms});
         toc_free(role);
         toc_free(node);
         toc_free(address);
     }
-    mem_enter(world);
+    toc_coord_mem_enter(world);
     toc_list_push(&world->handles, &coord->link);
-    mem_leave(world);
+    toc_coord_mem_leave(world);
     return coord;
 }
 
@@ -378,10 +380,10 @@ toc_coord_mem_kill(struct toc_coord_mem *coord)
     if (coord == NULL)
         return;
     TOC_ASSERT(coord->n_out == 0);
-    mem_enter(coord->world);
+    toc_coord_mem_enter(coord->world);
     toc_list_remove(&coord->link);
-    mem_key_unref(coord->member);
-    mem_leave(coord->world);
+    toc_coord_mem_key_unref(coord->member);
+    toc_coord_mem_leave(coord->world);
     toc_bell_done(&coord->bell);
     toc_free(coord->out);
     toc_free(coord);
@@ -392,7 +394,7 @@ toc_coord_mem_close(struct toc_coord_mem *coord)
 {
     if (coord == NULL)
         return;
-    (void)mem_ops.leave(coord, NULL);
+    (void)toc_coord_mem_ops.leave(coord, NULL);
     toc_coord_mem_kill(coord);
 }
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 struct mem_key *
-mem_key_new(const struct mem_key *from)
+toc_coord_mem_key_new(const struct mem_key *from)
 {
     struct mem_key *key = TOC_NEW(struct mem_key);
 
@@ -20,14 +20,14 @@ mem_key_new(const struct mem_key *from)
 }
 
 struct mem_key *
-mem_key_ref(struct mem_key *key)
+toc_coord_mem_key_ref(struct mem_key *key)
 {
     key->refs++;
     return key;
 }
 
 void
-mem_key_unref(struct mem_key *key)
+toc_coord_mem_key_unref(struct mem_key *key)
 {
     if (key == NULL || --key->refs > 0)
         return;
@@ -38,7 +38,7 @@ mem_key_unref(struct mem_key *key)
 }
 
 int
-mem_key_cmp(const struct mem_key *a, const struct mem_key *b)
+toc_coord_mem_key_cmp(const struct mem_key *a, const struct mem_key *b)
 {
     if (a->kind != b->kind)
         return a->kind > b->kind ? 1 : -1;
@@ -49,17 +49,17 @@ mem_key_cmp(const struct mem_key *a, const struct mem_key *b)
 }
 
 void
-mem_table_done(struct mem_table *table)
+toc_coord_mem_table_done(struct mem_table *table)
 {
     for (size_t i = 0; i < table->n_keys; i++)
-        mem_key_unref(table->keys[i]);
+        toc_coord_mem_key_unref(table->keys[i]);
     toc_free(table->keys);
     toc_free(table->leases);
     *table = (struct mem_table){0};
 }
 
 void
-mem_table_copy(const struct mem_table *from, struct mem_table *ret)
+toc_coord_mem_table_copy(const struct mem_table *from, struct mem_table *ret)
 {
     *ret = (struct mem_table){.revision = from->revision,
                               .n_keys = from->n_keys,
@@ -69,33 +69,34 @@ mem_table_copy(const struct mem_table *from, struct mem_table *ret)
     ret->keys = TOC_NEW_ARRAY(struct mem_key *, from->n_keys + 1);
     ret->leases = TOC_NEW_ARRAY(struct mem_lease, from->n_leases + 1);
     for (size_t i = 0; i < from->n_keys; i++)
-        ret->keys[i] = mem_key_ref(from->keys[i]);
+        ret->keys[i] = toc_coord_mem_key_ref(from->keys[i]);
     for (size_t i = 0; i < from->n_leases; i++)
         ret->leases[i] = from->leases[i];
 }
 
 struct mem_key *
-mem_table_find(const struct mem_table *table, const struct mem_key *like,
-               size_t *ret_at)
+toc_coord_mem_table_find(const struct mem_table *table,
+                         const struct mem_key *like, size_t *ret_at)
 {
     size_t low = 0, high = table->n_keys;
 
     while (low < high) {
         size_t mid = low + (high - low) / 2;
-        if (mem_key_cmp(table->keys[mid], like) < 0)
+        if (toc_coord_mem_key_cmp(table->keys[mid], like) < 0)
             low = mid + 1;
         else
             high = mid;
     }
     if (ret_at != NULL)
         *ret_at = low;
-    if (low == table->n_keys || mem_key_cmp(table->keys[low], like) != 0)
+    if (low == table->n_keys ||
+        toc_coord_mem_key_cmp(table->keys[low], like) != 0)
         return NULL;
     return table->keys[low];
 }
 
 struct mem_lease *
-mem_table_lease(const struct mem_table *table, int64_t id)
+toc_coord_mem_table_lease(const struct mem_table *table, int64_t id)
 {
     for (size_t i = 0; i < table->n_leases; i++)
         if (table->leases[i].id == id)

@@ -17,7 +17,7 @@ forget(struct toc_coord_mem_world *world, size_t n)
         return;
     world->compacted = world->history[n - 1].revision;
     for (size_t i = 0; i < n; i++)
-        mem_key_unref(world->history[i].key);
+        toc_coord_mem_key_unref(world->history[i].key);
     world->n_history -= n;
     memmove(world->history, world->history + n,
             world->n_history * sizeof *world->history);
@@ -38,26 +38,26 @@ record(struct toc_coord_mem_world *world, struct mem_key *key, bool deleted)
         (struct mem_change){.revision = world->table.revision,
                             .at_ns = toc_clock_mono(world->clock).ns,
                             .deleted = deleted,
-                            .key = mem_key_ref(key)};
+                            .key = toc_coord_mem_key_ref(key)};
 }
 
 /* ---- keys ------------------------------------------------------------- */
 
 void
-mem_next_revision(struct toc_coord_mem_world *world)
+toc_coord_mem_next_revision(struct toc_coord_mem_world *world)
 {
     world->table.revision++;
 }
 
 void
-mem_put(struct toc_coord_mem_world *world, struct mem_key *key)
+toc_coord_mem_put(struct toc_coord_mem_world *world, struct mem_key *key)
 {
     struct mem_table *table = &world->table;
     size_t at;
 
     record(world, key, false);
-    if (mem_table_find(table, key, &at) != NULL) {
-        mem_key_unref(table->keys[at]);
+    if (toc_coord_mem_table_find(table, key, &at) != NULL) {
+        toc_coord_mem_key_unref(table->keys[at]);
         table->keys[at] = key;
         return;
     }
@@ -73,16 +73,17 @@ mem_put(struct toc_coord_mem_world *world, struct mem_key *key)
 }
 
 void
-mem_delete(struct toc_coord_mem_world *world, const struct mem_key *like)
+toc_coord_mem_delete(struct toc_coord_mem_world *world,
+                     const struct mem_key *like)
 {
     struct mem_table *table = &world->table;
     size_t at;
-    struct mem_key *key = mem_table_find(table, like, &at);
+    struct mem_key *key = toc_coord_mem_table_find(table, like, &at);
 
     if (key == NULL)
         return;
     record(world, key, true);
-    mem_key_unref(key);
+    toc_coord_mem_key_unref(key);
     table->n_keys--;
     memmove(table->keys + at, table->keys + at + 1,
             (table->n_keys - at) * sizeof *table->keys);
@@ -91,7 +92,7 @@ mem_delete(struct toc_coord_mem_world *world, const struct mem_key *like)
 /* ---- leases ----------------------------------------------------------- */
 
 int64_t
-mem_grant(struct toc_coord_mem_world *world, int64_t ttl_ns)
+toc_coord_mem_grant(struct toc_coord_mem_world *world, int64_t ttl_ns)
 {
     struct mem_table *table = &world->table;
 
@@ -119,18 +120,18 @@ delete_under(struct toc_coord_mem_world *world, int64_t lease)
             continue;
         }
         if (first)
-            mem_next_revision(world);
+            toc_coord_mem_next_revision(world);
         first = false;
-        mem_delete(world, table->keys[i]);
+        toc_coord_mem_delete(world, table->keys[i]);
     }
     if (!first)
-        mem_ring_all(world);
+        toc_coord_mem_ring_all(world);
 }
 
 void
-mem_revoke(struct toc_coord_mem_world *world, int64_t lease)
+toc_coord_mem_revoke(struct toc_coord_mem_world *world, int64_t lease)
 {
-    struct mem_lease *at = mem_table_lease(&world->table, lease);
+    struct mem_lease *at = toc_coord_mem_table_lease(&world->table, lease);
 
     if (at == NULL)
         return;
@@ -157,7 +158,7 @@ end_leases(struct toc_coord_mem_world *world, int64_t now_ns)
         }
         if (first == NULL)
             return;
-        mem_revoke(world, first->id);
+        toc_coord_mem_revoke(world, first->id);
     }
 }
 
@@ -172,26 +173,26 @@ settle(struct toc_coord_mem_world *world)
     if (world->stopped)
         return;
     for (link = world->handles.next; link != &world->handles; link = link->next)
-        mem_keep_alive(toc_container_of(link, struct toc_coord_mem, link),
-                       now_ns);
+        toc_coord_mem_keep_alive(
+            toc_container_of(link, struct toc_coord_mem, link), now_ns);
     end_leases(world, now_ns);
 }
 
 void
-mem_enter(struct toc_coord_mem_world *world)
+toc_coord_mem_enter(struct toc_coord_mem_world *world)
 {
     pthread_mutex_lock(&world->lock);
     settle(world);
 }
 
 void
-mem_leave(struct toc_coord_mem_world *world)
+toc_coord_mem_leave(struct toc_coord_mem_world *world)
 {
     pthread_mutex_unlock(&world->lock);
 }
 
 void
-mem_ring_all(struct toc_coord_mem_world *world)
+toc_coord_mem_ring_all(struct toc_coord_mem_world *world)
 {
     struct toc_link *link;
 
@@ -203,7 +204,7 @@ mem_ring_all(struct toc_coord_mem_world *world)
 }
 
 int64_t
-mem_next_ns(struct toc_coord_mem_world *world)
+toc_coord_mem_next_ns(struct toc_coord_mem_world *world)
 {
     int64_t next_ns = INT64_MAX;
     int64_t left_ns;
@@ -224,9 +225,9 @@ toc_coord_mem_pump(struct toc_coord_mem_world *world)
 {
     int64_t next_ns;
 
-    mem_enter(world);
-    next_ns = mem_next_ns(world);
-    mem_leave(world);
+    toc_coord_mem_enter(world);
+    next_ns = toc_coord_mem_next_ns(world);
+    toc_coord_mem_leave(world);
     return next_ns;
 }
 
@@ -238,53 +239,53 @@ toc_coord_mem_stop(struct toc_coord_mem_world *world, bool stopped)
     struct toc_link *link;
     int64_t now_ns = toc_clock_boot(world->clock).ns;
 
-    mem_enter(world);
+    toc_coord_mem_enter(world);
     if (world->stopped && !stopped) {
         /* a server that starts gives every lease its whole time again */
         for (size_t i = 0; i < world->table.n_leases; i++)
             world->table.leases[i].renewed_ns = now_ns;
         for (link = world->handles.next; link != &world->handles;
              link = link->next)
-            mem_check_deadline(
+            toc_coord_mem_check_deadline(
                 toc_container_of(link, struct toc_coord_mem, link));
     }
     world->stopped = stopped;
     settle(world);
-    mem_ring_all(world);
-    mem_leave(world);
+    toc_coord_mem_ring_all(world);
+    toc_coord_mem_leave(world);
 }
 
 void
 toc_coord_mem_lie(struct toc_coord_mem_world *world, bool lies)
 {
-    mem_enter(world);
+    toc_coord_mem_enter(world);
     world->lies = lies;
-    mem_leave(world);
+    toc_coord_mem_leave(world);
 }
 
 void
 toc_coord_mem_compact(struct toc_coord_mem_world *world)
 {
-    mem_enter(world);
+    toc_coord_mem_enter(world);
     forget(world, world->n_history);
     world->compacted = world->table.revision;
-    mem_leave(world);
+    toc_coord_mem_leave(world);
 }
 
 /* Takes the table over. */
 static void
 replace(struct toc_coord_mem_world *world, struct mem_table *table)
 {
-    mem_enter(world);
+    toc_coord_mem_enter(world);
     forget(world, world->n_history);
-    mem_table_done(&world->table);
+    toc_coord_mem_table_done(&world->table);
     world->table = *table;
     world->compacted = table->revision;
     world->epoch++;
     for (size_t i = 0; i < world->table.n_leases; i++)
         world->table.leases[i].renewed_ns = toc_clock_boot(world->clock).ns;
-    mem_ring_all(world);
-    mem_leave(world);
+    toc_coord_mem_ring_all(world);
+    toc_coord_mem_leave(world);
 }
 
 void
@@ -304,9 +305,9 @@ toc_coord_mem_backup_new(struct toc_coord_mem_world *world)
 {
     struct toc_coord_mem_backup *backup = TOC_NEW(struct toc_coord_mem_backup);
 
-    mem_enter(world);
-    mem_table_copy(&world->table, &backup->table);
-    mem_leave(world);
+    toc_coord_mem_enter(world);
+    toc_coord_mem_table_copy(&world->table, &backup->table);
+    toc_coord_mem_leave(world);
     return backup;
 }
 
@@ -316,9 +317,9 @@ toc_coord_mem_restore(struct toc_coord_mem_world *world,
 {
     struct mem_table table;
 
-    mem_enter(world);
-    mem_table_copy(&backup->table, &table);
-    mem_leave(world);
+    toc_coord_mem_enter(world);
+    toc_coord_mem_table_copy(&backup->table, &table);
+    toc_coord_mem_leave(world);
     replace(world, &table);
 }
 
@@ -328,9 +329,9 @@ toc_coord_mem_backup_free(struct toc_coord_mem_world *world,
 {
     if (backup == NULL)
         return;
-    mem_enter(world);
-    mem_table_done(&backup->table);
-    mem_leave(world);
+    toc_coord_mem_enter(world);
+    toc_coord_mem_table_done(&backup->table);
+    toc_coord_mem_leave(world);
     toc_free(backup);
 }
 
@@ -361,7 +362,7 @@ toc_coord_mem_world_free(struct toc_coord_mem_world *world)
     TOC_ASSERT(toc_list_empty(&world->handles));
     forget(world, world->n_history);
     toc_free(world->history);
-    mem_table_done(&world->table);
+    toc_coord_mem_table_done(&world->table);
     pthread_mutex_destroy(&world->lock);
     toc_free(world);
 }

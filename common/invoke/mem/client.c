@@ -23,7 +23,7 @@ next_of(const struct mem_op *op)
 }
 
 void
-mem_op_schedule(struct mem_op *op)
+toc_invoke_mem_op_schedule(struct mem_op *op)
 {
     op->next_ns = next_of(op);
     toc_heap_update(&op->invoke->world->ops, &op->node);
@@ -80,7 +80,7 @@ free_op(struct mem_op *op)
 }
 
 void
-mem_op_end(struct mem_op *op)
+toc_invoke_mem_op_end(struct mem_op *op)
 {
     struct toc_invoke_mem *invoke = op->invoke;
     struct toc_invoke_mem_world *world = invoke->world;
@@ -169,7 +169,7 @@ op_cancel(void *self, struct toc_call *call)
     op = call->backend;
     if (op != NULL) {
         op->cancelled = true;
-        mem_op_schedule(op);
+        toc_invoke_mem_op_schedule(op);
     }
     pthread_mutex_unlock(&invoke->world->lock);
     if (invoke->world->threads)
@@ -186,7 +186,7 @@ op_cancel_all(void *self)
     for (link = invoke->ops.next; link != &invoke->ops; link = link->next) {
         struct mem_op *op = toc_container_of(link, struct mem_op, link);
         op->cancelled = true;
-        mem_op_schedule(op);
+        toc_invoke_mem_op_schedule(op);
     }
     pthread_mutex_unlock(&invoke->world->lock);
     if (invoke->world->threads)
@@ -229,7 +229,7 @@ toc_invoke_mem_free(struct toc_invoke_mem *invoke)
         struct mem_op *op =
             toc_container_of(invoke->ops.next, struct mem_op, link);
         op->cancelled = true;
-        mem_op_end(op);
+        toc_invoke_mem_op_end(op);
     }
     while (invoke->telling > 0)
         pthread_cond_wait(&world->idle, &world->lock);
@@ -263,7 +263,7 @@ toc_invoke_mem_cut(struct toc_invoke_mem *invoke, bool cut)
     pthread_mutex_lock(&invoke->world->lock);
     invoke->cut = cut;
     for (link = invoke->ops.next; link != &invoke->ops; link = link->next)
-        mem_op_schedule(toc_container_of(link, struct mem_op, link));
+        toc_invoke_mem_op_schedule(toc_container_of(link, struct mem_op, link));
     pthread_mutex_unlock(&invoke->world->lock);
     if (invoke->world->threads)
         toc_bell_ring(&invoke->world->bell);

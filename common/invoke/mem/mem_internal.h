@@ -77,14 +77,15 @@ struct toc_invoke_mem {
 
 /* ---- client.c -------------------------------------------------------- */
 
-void mem_op_schedule(struct mem_op *op); /* after its state changed */
+void toc_invoke_mem_op_schedule(
+    struct mem_op *op); /* after its state changed */
 /* Takes the op out and ends its call; the lock is let go meanwhile. */
-void mem_op_end(struct mem_op *op);
+void toc_invoke_mem_op_end(struct mem_op *op);
 
 /* ---- request.c ------------------------------------------------------- */
 
-struct mem_request *mem_request_new(struct mem_op *op,
-                                    struct mem_server *server);
-void mem_request_free(struct mem_request *request);
+struct mem_request *toc_invoke_mem_request_new(struct mem_op *op,
+                                               struct mem_server *server);
+void toc_invoke_mem_request_free(struct mem_request *request);
 
 #endif

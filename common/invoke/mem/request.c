@@ -31,7 +31,7 @@ copy_fire(const struct toc_fire *from, struct toc_arena *arena,
 }
 
 struct mem_request *
-mem_request_new(struct mem_op *op, struct mem_server *server)
+toc_invoke_mem_request_new(struct mem_op *op, struct mem_server *server)
 {
     struct mem_request *request = TOC_NEW(struct mem_request);
     const struct toc_call *call = op->call;
@@ -54,7 +54,7 @@ mem_request_new(struct mem_op *op, struct mem_server *server)
 }
 
 void
-mem_request_free(struct mem_request *request)
+toc_invoke_mem_request_free(struct mem_request *request)
 {
     toc_list_remove(&request->link);
     if (request->op != NULL)
@@ -88,7 +88,7 @@ take_answers(struct mem_op *op, const struct mem_request *request,
                                      : MEM_ANSWERED;
     op->at_ns = toc_clock_mono(op->invoke->world->clock).ns +
                 op->fate.answer_delay_ms * TOC_NS_PER_MS;
-    mem_op_schedule(op);
+    toc_invoke_mem_op_schedule(op);
 }
 
 void
@@ -101,7 +101,7 @@ toc_invoke_mem_answer(struct toc_invoke_mem_world *world,
     pthread_mutex_lock(&world->lock);
     if (inner->op != NULL && inner->server != NULL)
         take_answers(inner->op, inner, answers, n);
-    mem_request_free(inner);
+    toc_invoke_mem_request_free(inner);
     pthread_mutex_unlock(&world->lock);
     if (world->threads)
         toc_bell_ring(&world->bell);
@@ -112,7 +112,7 @@ toc_invoke_mem_drop(struct toc_invoke_mem_world *world,
                     struct toc_invoke_mem_request *request)
 {
     pthread_mutex_lock(&world->lock);
-    mem_request_free(request_of(request));
+    toc_invoke_mem_request_free(request_of(request));
     pthread_mutex_unlock(&world->lock);
 }
 
@@ -149,7 +149,7 @@ remove_server(struct toc_invoke_mem_world *world, struct mem_server *server)
         request->op->request = NULL;
         request->op->state = MEM_BROKEN;
         request->op->at_ns = toc_clock_mono(world->clock).ns;
-        mem_op_schedule(request->op);
+        toc_invoke_mem_op_schedule(request->op);
         request->op = NULL;
     }
     toc_list_remove(&server->link);
@@ -215,17 +215,17 @@ arrive(struct toc_invoke_mem_world *world, struct mem_op *op)
 
     if (op->fate.unreachable || op->invoke->cut ||
         (server == NULL && !op->fate.lose)) {
-        mem_op_end(op);
+        toc_invoke_mem_op_end(op);
         return;
     }
     if (op->fate.lose) {
         op->state = MEM_LOST;
-        mem_op_schedule(op);
+        toc_invoke_mem_op_schedule(op);
         return;
     }
     op->state = MEM_SERVED;
-    request = mem_request_new(op, server);
-    mem_op_schedule(op);
+    request = toc_invoke_mem_request_new(op, server);
+    toc_invoke_mem_op_schedule(op);
     fn = server->fn;
     arg = server->arg;
     pthread_mutex_unlock(&world->lock);
@@ -253,7 +253,7 @@ toc_invoke_mem_pump(struct toc_invoke_mem_world *world)
             op->at_ns <= now_ns && op->at_ns < op->deadline_ns)
             arrive(world, op);
         else
-            mem_op_end(op);
+            toc_invoke_mem_op_end(op);
     }
     pthread_mutex_unlock(&world->lock);
     return next_ns;
@@ -320,7 +320,7 @@ toc_invoke_mem_world_free(struct toc_invoke_mem_world *world)
         remove_server(world, toc_container_of(world->servers.next,
                                               struct mem_server, link));
     while (!toc_list_empty(&world->requests))
-        mem_request_free(
+        toc_invoke_mem_request_free(
             toc_container_of(world->requests.next, struct mem_request, link));
     toc_heap_done(&world->ops);
     toc_bell_done(&world->bell);
