@@ -62,6 +62,34 @@ START_TEST(a_frozen_broker_makes_questions_fail_in_time)
 }
 END_TEST
 
+/* What was sent still goes out, as a flush at the end needs. */
+START_TEST(an_interrupted_bus_asks_nothing_and_sends)
+{
+    struct names names;
+    struct toc_error err = {0};
+    int64_t offset = -7;
+    int32_t n = -7;
+    producer_open(&producer, 0);
+    names_make(&names, &producer, 1, 1);
+    toc_bus_interrupt(producer.bus);
+    ck_assert_int_eq(toc_bus_committed(producer.bus, names.group,
+                                       names.topics[0], 1, 5000, &offset, &err),
+                     TOC_UNAVAILABLE);
+    ck_assert_ptr_nonnull(strstr(err.msg, "the process is stopping"));
+    ck_assert_int_eq(toc_bus_end_offset(producer.bus, names.topics[0], 0, 5000,
+                                        &offset, NULL),
+                     TOC_UNAVAILABLE);
+    ck_assert_int_eq(
+        toc_bus_ensure_topic(producer.bus, names.topics[0], 1, 5000, &n, NULL),
+        TOC_UNAVAILABLE);
+    send_text(&producer, names.topics[0], 0, "x", 1);
+    ck_assert_int_eq(toc_bus_flush(producer.bus, 10000, NULL), TOC_OK);
+    ck_assert_uint_eq(producer.n_reports, 1);
+    ck_assert_int_eq(producer.reports[0].st, TOC_OK);
+    producer_close(&producer);
+}
+END_TEST
+
 START_TEST(a_broker_that_is_not_there_is_an_error_in_time)
 {
     struct toc_bus_kafka *handle;
@@ -127,6 +155,7 @@ main(void)
     tcase_add_checked_fixture(tcase, broker_thaw, NULL);
     tcase_add_test(tcase, closing_reports_what_is_not_stored_and_does_not_hang);
     tcase_add_test(tcase, a_frozen_broker_makes_questions_fail_in_time);
+    tcase_add_test(tcase, an_interrupted_bus_asks_nothing_and_sends);
     tcase_add_test(tcase, a_broker_that_is_not_there_is_an_error_in_time);
     tcase_add_test(tcase, bad_settings_are_refused);
     tcase_set_timeout(tcase, 60);
