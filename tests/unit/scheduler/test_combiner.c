@@ -183,6 +183,21 @@ START_TEST(a_store_that_is_away_ends_as_unavailable)
 }
 END_TEST
 
+/* The process stops: who waits may ask another scheduler at once. */
+START_TEST(in_a_hurry_there_is_no_second_try)
+{
+    set_up(0);
+    store->fail = 1000;
+    atomic_store(&combiner.hurry, true);
+    ck_assert(sched_combiner_push(&combiner, refs, 10));
+    run(1);
+    ck_assert_uint_eq(done, 10);
+    ck_assert_int_eq(items[9].st, TOC_UNAVAILABLE);
+    ck_assert_uint_eq(store->submits, 1);
+    tear_down();
+}
+END_TEST
+
 START_TEST(a_bad_one_fails_alone)
 {
     set_up(0);
@@ -261,6 +276,7 @@ END_TEST
 TOC_CHECK_MAIN("combiner", go_together, one_alone_does_not_wait,
                fifty_of_one_key, bytes_are_bounded_too,
                a_lost_commit_is_recognised,
-               a_store_that_is_away_ends_as_unavailable, a_bad_one_fails_alone,
+               a_store_that_is_away_ends_as_unavailable,
+               in_a_hurry_there_is_no_second_try, a_bad_one_fails_alone,
                nothing_is_written_for_who_has_gone, the_queue_is_bounded,
                gathers_those_that_come_back)
