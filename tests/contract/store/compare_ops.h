@@ -88,6 +88,17 @@ some_due(void)
 
 static const char payload_bytes[9000] = "payload";
 
+/* Of characters of three bytes: whatever the limit, it cuts one in two. */
+static inline struct toc_str
+long_text(void)
+{
+    static char text[3000];
+
+    for (size_t i = 0; i < sizeof text; i++)
+        text[i] = "\xe2\x82\xac"[i % 3];
+    return (struct toc_str){text, (size_t)(3 * below(1000))};
+}
+
 static inline struct toc_task
 random_task(void)
 {
@@ -98,6 +109,9 @@ random_task(void)
     struct toc_task task =
         make_task(types[below(2)], ids[below(5)], names[below(3)], some_due());
 
+    if (one_in(25)) /* two keys with one hash */
+        task.key_hash =
+            toc_key_hash_of(TOC_STR("order"), TOC_STR("a"), TOC_STR("pay"));
     task.slice =
         toc_slice_of(toc_key_shard(task.key_hash), (enum toc_priority)below(3));
     task.created_ms = p.now_ms;
@@ -524,6 +538,8 @@ make_finishes(struct toc_finish items[BATCH_MAX])
             items[i].error = TOC_STR("it failed");
         if (one_in(2))
             items[i].reason = TOC_STR("reason");
+        if (one_in(8))
+            items[i].error = items[i].reason = long_text();
     }
     memcpy(last_finish, items, n * sizeof *items);
     n_last_finish = n;
@@ -574,6 +590,8 @@ op_command(void)
                                 .why = TOC_STR("because")};
 
     task = some_task(99);
+    if (one_in(8))
+        given.who = given.why = long_text();
     if (one_in(6))
         given.etag = 1 + (uint32_t)below(4);
     if (task != NULL && one_in(6))

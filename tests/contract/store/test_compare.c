@@ -135,6 +135,131 @@ START_TEST(random_sequences)
 }
 END_TEST
 
+/* ---- many at once
+ * --------------------------------------------------------------- */
+
+#define MANY 1200 /* more than the real one writes in a transaction, twice */
+
+/* Half of them of one business id, a third far away. */
+static void
+submit_many(struct toc_task tasks[MANY], char names[MANY][16])
+{
+    EACH_SIDE(side)
+    {
+        TOC_AUTO_FREE struct toc_submit *items =
+            TOC_NEW_ARRAY(struct toc_submit, MANY);
+        TOC_AUTO_FREE struct toc_submit **list =
+            TOC_NEW_ARRAY(struct toc_submit *, MANY);
+        for (int i = 0; i < MANY; i++) {
+            struct toc_task_id id = tasks[i].id;
+            toc_format(names[i], 16, "%d", i);
+            tasks[i] = make_task("order", i % 2 == 0 ? "a" : names[i], names[i],
+                                 p.base_ms + i);
+            if (i % 3 == 0)
+                tasks[i].due_ms += 40 * DAY;
+            if (side == 1)
+                tasks[i].id = id;
+            tasks[i].created_ms = p.now_ms;
+            items[i] = make_submit(&tasks[i], 1);
+            list[i] = &items[i];
+        }
+        OK(toc_store_submit(p.store[side], list, MANY, p.now_ms, err));
+    }
+}
+
+static void
+claim_many(const struct toc_task tasks[MANY])
+{
+    struct toc_claim_lock lock = {
+        .token = 7, .lock_until_ms = p.now_ms + SECOND, .now_ms = p.now_ms};
+
+    EACH_SIDE(side)
+    {
+        TOC_AUTO_FREE struct toc_claim *claims =
+            TOC_NEW_ARRAY(struct toc_claim, MANY);
+        for (size_t i = 0; i < MANY; i++)
+            claims[i].ref = toc_task_ref_of(&tasks[i]);
+        OK(toc_store_claim(p.store[side], claims, MANY, &lock, &p.arena, err));
+        for (size_t i = 0; i < MANY; i++)
+            add_number(&p.out[side], claims[i].result);
+    }
+}
+
+static void
+finish_many(const struct toc_task tasks[MANY])
+{
+    EACH_SIDE(side)
+    {
+        TOC_AUTO_FREE struct toc_finish *items =
+            TOC_NEW_ARRAY(struct toc_finish, MANY);
+        for (size_t i = 0; i < MANY; i++)
+            items[i] =
+                (struct toc_finish){.ref = toc_task_ref_of(&tasks[i]),
+                                    .token = 7,
+                                    .kind = (enum toc_finish_kind)(i % 5),
+                                    .attempt = 1,
+                                    .due_ms = p.now_ms + (int64_t)i,
+                                    .ended_ms = p.now_ms};
+        OK(toc_store_finish(p.store[side], items, MANY, p.now_ms, err));
+        for (size_t i = 0; i < MANY; i++) {
+            add_number(&p.out[side], items[i].result);
+            add_ref(&p.out[side], &items[i].moved);
+        }
+    }
+}
+
+static void
+tidy_many(void)
+{
+    struct toc_str biz_type = TOC_STR("order"), biz_id = TOC_STR("a");
+    uint16_t shard = toc_slice_shard(make_task("order", "a", "", 0).slice);
+    uint16_t slice = toc_slice_of(shard, TOC_PRIORITY_NORMAL);
+
+    EACH_SIDE(side)
+    {
+        struct toc_store *store = p.store[side];
+        struct toc_task *tasks;
+        size_t n, freed, moved;
+        OK(toc_store_move_far(store, &slice, 1, p.base_ms + 39 * DAY + 1000,
+                              120, &moved, err));
+        OK(toc_store_move_far(store, &slice, 1, p.base_ms + 39 * DAY + 1000,
+                              150, &n, err));
+        add_number(&p.out[side], moved);
+        add_number(&p.out[side], n);
+        OK(toc_store_record_stragglers(store, shard, p.now_ms, 2000, &n, err));
+        add_number(&p.out[side], n);
+        OK(toc_store_advance_low(store, &shard, 1, p.now_ms, 0, err));
+        OK(toc_store_gc_keys(store, shard, p.now_ms + 2, 0, 700, &freed, err));
+        add_number(&p.out[side], freed);
+        OK(toc_store_list_biz(store, biz_type, biz_id, &p.arena, &tasks, &n,
+                              err));
+        add_tasks(&p.out[side], tasks, n);
+    }
+}
+
+/* Work for several transactions is done in the same portions. */
+START_TEST(many_at_once)
+{
+    static struct toc_task tasks[MANY];
+    static char names[MANY][16];
+
+    begin_sequence(1, false);
+    submit_many(tasks, names);
+    compare_stored();
+    p.now_ms += MINUTE;
+    claim_many(tasks);
+    compare_answers();
+    compare_stored();
+    finish_many(tasks);
+    compare_answers();
+    compare_stored();
+    p.now_ms += MINUTE;
+    tidy_many();
+    compare_answers();
+    compare_stored();
+}
+END_TEST
+
 int
 main(void)
 {
@@ -146,6 +271,7 @@ main(void)
     tcase_add_checked_fixture(tcase, pair_setup, pair_teardown);
     tcase_set_timeout(tcase, 3600);
     tcase_add_test(tcase, random_sequences);
+    tcase_add_test(tcase, many_at_once);
     suite_add_tcase(suite, tcase);
     srunner_run_all(runner, CK_ENV);
     failed = srunner_ntests_failed(runner);
