@@ -22,7 +22,12 @@ enum {
     SUBQUERY_MANY_ROWS = 1242,         /* the guard */
     RECORD_CHANGED = 1020,             /* MariaDB, snapshot isolation */
     IDLE_TRANSACTION_KILLED = 4150,    /* MariaDB */
-    CLIENT_INTERACTION_TIMEOUT = 4031, /* MySQL */
+    CLIENT_INTERACTION_TIMEOUT = 4031, /* MySQL: was idle */
+    DISK_FULL = 1021,
+    READ_ONLY_MODE = 1836,            /* MySQL */
+    ROLLED_BACK_DURING_COMMIT = 3101, /* MySQL, group replication */
+    SECURE_TRANSPORT_REQUIRED = 3159, /* MySQL */
+    SESSION_KILLED = 3169,            /* MySQL */
     INDEX_CORRUPT = 1712,
     TABLESPACE_MISSING = 1812,
     TABLESPACE_DISCARDED = 1814,
@@ -38,6 +43,7 @@ fault_of(unsigned code, bool commits)
     switch (code) {
     case ER_LOCK_DEADLOCK:
     case RECORD_CHANGED:
+    case ROLLED_BACK_DURING_COMMIT:
         return TOC_MY_DEADLOCK;
     case ER_LOCK_WAIT_TIMEOUT:
         return TOC_MY_LOCKED;
@@ -52,8 +58,10 @@ fault_of(unsigned code, bool commits)
     case ER_ERROR_DURING_COMMIT:
     case CONNECTION_KILLED:
     case IDLE_TRANSACTION_KILLED:
-    case CLIENT_INTERACTION_TIMEOUT:
+    case SESSION_KILLED:
         return commits ? TOC_MY_UNKNOWN : TOC_MY_LOST;
+    case CLIENT_INTERACTION_TIMEOUT: /* before it read this packet */
+        return TOC_MY_LOST;
     default:
         return TOC_MY_REFUSED;
     }
@@ -98,6 +106,7 @@ status_of(unsigned code, enum toc_my_fault fault)
     case ER_DBACCESS_DENIED_ERROR:
     case ER_TABLEACCESS_DENIED_ERROR:
     case ER_SPECIFIC_ACCESS_DENIED_ERROR:
+    case SECURE_TRANSPORT_REQUIRED:
         return TOC_DENIED;
     case ER_BAD_DB_ERROR:
     case ER_NO_SUCH_TABLE:
@@ -110,9 +119,10 @@ status_of(unsigned code, enum toc_my_fault fault)
     case ER_CON_COUNT_ERROR:
     case ER_TOO_MANY_USER_CONNECTIONS:
     case ER_OUT_OF_RESOURCES:
-    case ER_DISK_FULL:
+    case DISK_FULL:
     case ER_RECORD_FILE_FULL:
     case ER_OPTION_PREVENTS_STATEMENT: /* read only: a failover goes on */
+    case READ_ONLY_MODE:
         return TOC_UNAVAILABLE;
     default:
         return TOC_INTERNAL;
@@ -284,6 +294,7 @@ toc_my_rollback(struct toc_my_conn *conn)
             mysql_free_result(rows);
     }
     toc_buf_text(toc_my_begin(conn), "ROLLBACK");
+    toc_my_release(conn);
     if (toc_my_run(conn, NULL) != TOC_OK)
         conn->fault = TOC_MY_LOST;
 }
@@ -344,6 +355,22 @@ connect_to(struct toc_my_conn *conn, int64_t timeout_ms)
                CLIENT_FOUND_ROWS | CLIENT_MULTI_STATEMENTS) != NULL;
 }
 
+/* The server, or the client library, would not. */
+static enum toc_status
+refused(struct toc_my_conn *conn, struct toc_error *reterr)
+{
+    unsigned code = mysql_errno(conn->mysql);
+    const char *message = mysql_error(conn->mysql);
+    const char *hint = toc_my_dialect_hint(
+        code, message, mysql_get_ssl_cipher(conn->mysql) != NULL);
+    enum toc_status st = failed(conn, reterr);
+
+    if (hint != NULL)
+        (void)toc_error_set(reterr, st, "mysql", (int)code, "%s (%s)", message,
+                            hint);
+    return st;
+}
+
 static enum toc_status
 open_session(struct toc_my_conn *conn, struct toc_error *reterr)
 {
@@ -392,7 +419,7 @@ toc_my_connect(struct toc_store_mysql *store, int64_t timeout_ms,
     if (atomic_load(&store->interrupted))
         st = toc_my_say_interrupted(reterr);
     else if (!connect_to(conn, timeout_ms))
-        st = failed(conn, reterr);
+        st = refused(conn, reterr);
     else
         st = toc_my_watch(conn, reterr);
     if (st == TOC_OK)

@@ -1,6 +1,10 @@
 #include "common/store/mysql/dialect.h"
 
+#include <errmsg.h>
+#include <mysqld_error.h>
 #include <string.h>
+
+enum { SECURE_TRANSPORT_REQUIRED = 3159 }; /* MySQL; MariaDB has no name */
 
 struct toc_my_dialect
 toc_my_dialect_of(const char *server_version)
@@ -20,8 +24,12 @@ toc_my_dialect_of(const char *server_version)
  *   would become a join with a temporary table, and read every partition.
  * - idle_transaction_timeout (MariaDB, s): a process that is frozen between two
  *   packets of a transaction must not hold its locks for long.
- * - optimizer_max_sel_arg_weight (MariaDB): the ranges of 768 slices and 500
- *   rows must never be given up for a scan.
+ * - wait_timeout (MySQL, s), which has nothing like it: the same, but coarse,
+ *   for it ends idle connections too. Where a transaction stays open between
+ *   packets it is a second meanwhile: toc_my_dialect_hold.
+ * - optimizer_max_sel_arg_weight (MariaDB), range_optimizer_max_mem_size
+ * (MySQL): the ranges of 768 slices and 500 rows must never be given up for a
+ * scan.
  */
 void
 toc_my_dialect_session(const struct toc_my_dialect *dialect,
@@ -37,6 +45,45 @@ toc_my_dialect_session(const struct toc_my_dialect *dialect,
         toc_buf_text(sql, ",in_predicate_conversion_threshold=0,"
                           "idle_transaction_timeout=1,"
                           "optimizer_max_sel_arg_weight=0");
+    else
+        toc_buf_text(sql, ",wait_timeout=60,range_optimizer_max_mem_size=0");
+}
+
+const char *
+toc_my_dialect_hold(const struct toc_my_dialect *dialect)
+{
+    return dialect->mariadb ? NULL : "SET SESSION wait_timeout=1";
+}
+
+const char *
+toc_my_dialect_release(const struct toc_my_dialect *dialect)
+{
+    return dialect->mariadb ? NULL : "SET SESSION wait_timeout=60";
+}
+
+const char *
+toc_my_dialect_hint(unsigned code, const char *message, bool encrypted)
+{
+    /* libmariadb gives a plugin that it misses the number of a wrong password.
+     */
+    if (code == CR_AUTH_PLUGIN_CANNOT_LOAD || code == CR_AUTH_PLUGIN_ERR ||
+        strstr(message, "could not be loaded") != NULL)
+        return "is the client library's plugin installed? Debian's libmariadb3 "
+               "brings caching_sha2_password";
+    switch (code) {
+    case ER_ACCESS_DENIED_ERROR:
+        return encrypted ? "check user, password file, the account's host"
+                         : "check user, password file, the account's host; "
+                           "without TLS, as here, an account that requires "
+                           "TLS is refused too";
+    case SECURE_TRANSPORT_REQUIRED:
+        return "TLS is not used here: connect by the server's socket, "
+               "mysql://user@/db?socket=PATH";
+    case ER_BAD_DB_ERROR:
+        return "make it first: CREATE DATABASE ... CHARACTER SET binary";
+    default:
+        return NULL;
+    }
 }
 
 const char *

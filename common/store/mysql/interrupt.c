@@ -28,7 +28,11 @@ toc_my_say_interrupted(struct toc_error *reterr)
 static int
 socket_of(const struct toc_my_conn *conn)
 {
+#ifdef MARIADB_PACKAGE_VERSION
     return fcntl((int)mysql_get_socket(conn->mysql), F_DUPFD_CLOEXEC, 3);
+#else /* MySQL's own library */
+    return fcntl(conn->mysql->net.fd, F_DUPFD_CLOEXEC, 3);
+#endif
 }
 
 enum toc_status

@@ -168,6 +168,11 @@ TOC_MUST_CHECK enum toc_status toc_my_transact(struct toc_store_mysql *store,
                                                int64_t now_ms,
                                                struct toc_error *reterr);
 void toc_my_pause(struct toc_store_mysql *store, int64_t mean_ms);
+/* For a transaction that stays open when its packet ends, after its first
+ * statements; and after its COMMIT (a rollback does it by itself). May add a
+ * reply without rows. */
+void toc_my_hold(struct toc_my_conn *conn);
+void toc_my_release(struct toc_my_conn *conn);
 
 /* ---- shared by operations ------------------------------------------------ */
 

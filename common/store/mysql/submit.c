@@ -268,6 +268,7 @@ submit_in_two(struct toc_my_conn *conn, struct toc_submitting *s,
     toc_my_begin(conn);
     toc_my_add(conn, "START TRANSACTION");
     lock_marks(conn, s);
+    toc_my_hold(conn);
     insert_keys(conn, s, false);
     st = toc_my_run(conn, reterr);
     if (st == TOC_OK)

@@ -196,8 +196,10 @@ send_packets(struct toc_my_conn *conn, struct toc_submitting *s,
         struct toc_buf own = conn->sql;
         toc_my_begin(conn);
         conn->sql = s->packets[i];
-        if (i + 1 == s->n_packets)
+        if (i + 1 == s->n_packets) {
             toc_my_commit(conn);
+            toc_my_release(conn);
+        }
         st = toc_my_run(conn, reterr);
         s->packets[i] = conn->sql;
         conn->sql = own;
@@ -226,8 +228,10 @@ toc_submit_write(struct toc_my_conn *conn, struct toc_submitting *s,
         toc_submit_pack(s, conn->packet_max);
         write_takeovers(conn, s);
     }
-    if (s->n_packets == 0)
+    if (s->n_packets == 0) {
         toc_my_add(conn, "ROLLBACK");
+        toc_my_release(conn);
+    }
     if (conn->sql.len > 0)
         st = toc_my_run(conn, reterr);
     if (st == TOC_OK)

@@ -39,6 +39,24 @@ toc_my_pause(struct toc_store_mysql *store, int64_t mean_ms)
     toc_bell_done(&bell);
 }
 
+void
+toc_my_hold(struct toc_my_conn *conn)
+{
+    const char *hold = toc_my_dialect_hold(&conn->dialect);
+
+    if (hold != NULL)
+        toc_my_add(conn, hold);
+}
+
+void
+toc_my_release(struct toc_my_conn *conn)
+{
+    const char *release = toc_my_dialect_release(&conn->dialect);
+
+    if (release != NULL)
+        toc_my_add(conn, release);
+}
+
 static void
 remember_lost(struct tries *tries, const struct toc_my_conn *conn)
 {

@@ -95,9 +95,10 @@ START_TEST(a_day_is_looked_through_by_slice)
     uint64_t statements;
     size_t dropped;
 
+    make_numbers(1023);
     raw("INSERT INTO task_info SELECT seq,%lld+seq,UNHEX(LPAD(HEX(seq),32,0)),"
         "5,0,0,0,1,2,0,0,0,0,0,0,0,0,0,1,'',0,0,UNHEX(LPAD(HEX(seq),32,0)),'',"
-        "'','','',0,'',NULL FROM seq_0_to_1022",
+        "'','','',0,'',NULL FROM numbers WHERE seq<1023",
         (long long)day);
     raw("UPDATE task_info SET status=4 WHERE slice=1022");
     set_low(day + 8 * DAY);

@@ -87,8 +87,9 @@ holds(const char *marker, const char *bytes, size_t n)
 static void
 stretch_timeout(char *bytes, size_t n)
 {
-    static const char set[] = "idle_transaction_timeout=1";
-    size_t len = sizeof set - 1;
+    const char *set = fx.mariadb ? "idle_transaction_timeout=1"
+                                 : "SET SESSION wait_timeout=1";
+    size_t len = strlen(set);
 
     for (size_t i = 0; i + len <= n; i++)
         if (memcmp(bytes + i, set, len) == 0)
@@ -369,6 +370,47 @@ replace_again(void)
     toc_store_mysql_close(direct);
 }
 
+static bool
+mark_is_free(void *arg)
+{
+    MYSQL_RES *rows = NULL;
+
+    (void)arg;
+    if (mysql_query(fx.raw,
+                    "SELECT low_ms FROM shard_owner FOR UPDATE NOWAIT") == 0)
+        rows = mysql_store_result(fx.raw); /* here too it may fail */
+    if (rows == NULL)
+        return false;
+    mysql_free_result(rows);
+    return true;
+}
+
+static void
+wait_for_the_mark(void)
+{
+    ck_assert(!mark_is_free(NULL));
+    ck_assert(toc_eventually(mark_is_free, NULL));
+}
+
+/* Frozen between its two packets it holds the mark no longer than the server's
+ * timeout; awake again, it begins anew. */
+START_TEST(submit_frozen_between_packets)
+{
+    struct toc_task old = stored_task("z", now_ms() + 60000), task;
+
+    task = make_task("order", "z", "", now_ms() + 70000);
+    arm_others(LAST_OF_SUBMIT, wait_for_the_mark);
+    ck_assert_int_eq(submit_one(&task, 2, TOC_ON_CONFLICT_REPLACE, NULL),
+                     TOC_SUBMIT_REPLACED);
+    pthread_mutex_lock(&proxy_lock);
+    ck_assert(proxy.others == NULL); /* they did act */
+    pthread_mutex_unlock(&proxy_lock);
+    ck_assert_int_eq(get_id(old.id).state, TOC_STATE_CANCELLED);
+    ck_assert_uint_eq(get_id(old.id).version, 2);
+    check_key(&task);
+}
+END_TEST
+
 /* It replaced, unseen, and was replaced: it does not come back. */
 START_TEST(submit_that_was_replaced_meanwhile)
 {
@@ -557,6 +599,7 @@ main(void)
                                     submit_in_one_packet,
                                     submit_that_replaces,
                                     submit_that_was_replaced_meanwhile,
+                                    submit_frozen_between_packets,
                                     claiming,
                                     claimed_and_gone,
                                     results,

@@ -24,6 +24,7 @@ fill(void)
     base_ms = now_ms() - 120000;
     for (unsigned i = 0; i < SLICES; i++)
         slices[i] = toc_slice_of((uint16_t)(i / 3), (enum toc_priority)(i % 3));
+    make_numbers(FINISHED + PENDING + 1);
     raw("SET unique_checks=0, foreign_key_checks=0");
     /* finished: 5,000 a second up to base; pending: 5,000 a second from 60 s
      * after now, the second half a day later */
@@ -32,9 +33,9 @@ fill(void)
         "UNHEX(CONCAT(LEFT(h,12),LPAD(HEX(slot),12,'0'),RIGHT(h,8))),status,0,"
         "0,0,1,1,0,0,slot,0,slot,slot,slot,1,1,1,'',1,1,UNHEX(h),'order',"
         "CAST(seq AS BINARY),'','spec',7,'payload',NULL FROM "
-        "(SELECT seq,MD5(seq) AS h,IF(seq<=%d,5,0) AS status,"
+        "(SELECT seq,LEFT(SHA2(seq,256),32) AS h,IF(seq<=%d,5,0) AS status,"
         "@base+IF(seq<=%d,-(seq DIV 5),180000+(seq-%d) DIV 5+IF(seq MOD 2=0,0,"
-        "86400000)) AS slot FROM seq_1_to_%d) AS s",
+        "86400000)) AS slot FROM numbers WHERE seq BETWEEN 1 AND %d) AS s",
         FINISHED, FINISHED, FINISHED, FINISHED + PENDING);
     raw("INSERT INTO task_key SELECT key_hash,task_id,slice,slot_ms,"
         "UNHEX('0100000000000000') FROM task_info ORDER BY key_hash");
@@ -49,23 +50,11 @@ struct counts {
     int64_t rows, keys, statements, ns;
 };
 
-static int64_t
-status_of(const char *name)
-{
-    return raw("SELECT VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS "
-               "WHERE VARIABLE_NAME='%s'",
-               name);
-}
-
 /* All ways of reading a row but a look-up by key. */
 static int64_t
 rows_read(void)
 {
-    return raw("SELECT SUM(VARIABLE_VALUE) FROM "
-               "information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME IN "
-               "('handler_read_next','handler_read_prev','handler_read_rnd',"
-               "'handler_read_rnd_next','handler_read_first',"
-               "'handler_read_last')");
+    return server_counts("Handler_read_%", "Handler_read_key");
 }
 
 static struct counts start;
@@ -75,7 +64,7 @@ static void
 begin(void)
 {
     start.rows = rows_read();
-    start.keys = status_of("handler_read_key");
+    start.keys = server_counts("Handler_read_key", "");
     start.statements = (int64_t)toc_store_mysql_statements(fx.mysql);
     start.ns = toc_os_mono_ns();
 }
@@ -88,7 +77,7 @@ end(const char *what, int64_t rows_max, int64_t keys_max,
     int64_t statements =
         (int64_t)toc_store_mysql_statements(fx.mysql) - start.statements;
     int64_t rows = rows_read() - start.rows - own_rows;
-    int64_t keys = status_of("handler_read_key") - start.keys;
+    int64_t keys = server_counts("Handler_read_key", "") - start.keys;
 
     printf("%-28s %7lld rows %6lld keys %4lld statements %8.2f ms\n", what,
            (long long)rows, (long long)keys, (long long)statements,

@@ -63,14 +63,16 @@ has_ended(struct call *c)
     return __atomic_load_n(&c->ended, __ATOMIC_ACQUIRE);
 }
 
-/* Does the server show somebody waiting for a row lock? */
+/* Does the server show somebody waiting for a row lock? MySQL tells whole
+ * seconds only; a lock is waited for for two. */
 static bool
 somebody_waits(void *arg)
 {
     (void)arg;
     return raw("SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE "
                "DB=DATABASE() AND COMMAND='Query' AND ID<>CONNECTION_ID() AND "
-               "TIME_MS>50") > 0;
+               "%s",
+               fx.mariadb ? "TIME_MS>50" : "TIME>=1") > 0;
 }
 
 /* Mistake: a submit inserts, is frozen, commits later; the mark moved on. The
@@ -354,6 +356,7 @@ START_TEST(lists_miss_nothing_that_stays)
 {
     struct toc_thread thread;
 
+    make_numbers(12001);
     raw("CREATE TABLE some LIKE task_info; ALTER TABLE some REMOVE "
         "PARTITIONING");
     for (unsigned slice = 0; slice < 2; slice++)
@@ -361,7 +364,7 @@ START_TEST(lists_miss_nothing_that_stays)
             "5,0,0,0,1,2,0,0,0,0,0,0,0,0,0,1,'',0,0,"
             "UNHEX(LPAD(HEX(seq),32,'0')),"
             "IF(%u AND seq%%100=0,'stays','moves'),'','','',0,'',NULL FROM "
-            "seq_1_to_%u",
+            "numbers WHERE seq BETWEEN 1 AND %u",
             slice == 0 ? "some" : "task_info", slice, (long long)now_ms(),
             slice == 0 ? 1000000 : 0, slice, slice == 0 ? 2000 : 12000);
     raw("INSERT INTO dead_task SELECT *,CONV(HEX(task_id),16,10),'' FROM "

@@ -269,9 +269,10 @@ START_TEST(mark_far_behind)
     struct toc_task task = make_task("order", "a", "", t);
 
     set_low(t - 20 * DAY);
+    make_numbers(50000);
     raw("INSERT INTO task_info SELECT %u,%lld+seq,UNHEX(LPAD(HEX(seq),32,0)),5,"
         "0,0,0,1,2,0,0,0,0,0,0,0,0,0,1,'',0,0,UNHEX(LPAD(HEX(seq),32,0)),'','',"
-        "'','',0,'',NULL FROM seq_1_to_50000",
+        "'','',0,'',NULL FROM numbers WHERE seq<50000",
         task.slice, (long long)(t - 10 * DAY));
     for (int i = 0; i < 6 && low_of(&task) < t - 60000; i++)
         advance(t);
@@ -550,12 +551,13 @@ START_TEST(old_dead_letters_go)
 
     (void)dead_one("young", "x", t - 29 * DAY);
     (void)dead_one("old", "x", t - 31 * DAY);
+    make_numbers(1500);
     raw("INSERT INTO dead_task SELECT slice,slot_ms,"
         "UNHEX(LPAD(HEX(seq),32,'0')),status,flags,attempt,claims,fire,version,"
         "lock_token,lock_until_ms,due_ms,created_ms,claimed_ms,called_ms,"
         "ended_ms,sched_node,exec_node,result,error,line_id,target_id,key_hash,"
         "biz_type,biz_id,name,spec,payload_len,payload_short,payload_long,"
-        "dead_ms,reason FROM dead_task JOIN seq_1_to_1500 WHERE biz_id='old'");
+        "dead_ms,reason FROM dead_task JOIN numbers WHERE biz_id='old'");
     OK(toc_store_drop_days(fx.store, t, 30 * DAY, &dropped, err));
     ck_assert_int_eq(raw("SELECT COUNT(*) FROM dead_task"), 1);
     ck_assert_int_eq(raw("SELECT COUNT(*) FROM dead_task WHERE biz_id='young'"),

@@ -149,9 +149,37 @@ START_TEST(dialects)
     ck_assert_ptr_null(strstr(sql.data, "in_predicate"));
     ck_assert_str_eq(toc_my_dialect_wait(&mysql, false), " ");
     ck_assert_str_eq(toc_my_dialect_wait(&mariadb, false), " NOWAIT ");
+    /* a transaction that stays open is bounded: by the session, or by hand */
+    ck_assert_ptr_null(toc_my_dialect_hold(&mariadb));
+    ck_assert_ptr_null(toc_my_dialect_release(&mariadb));
+    ck_assert_ptr_nonnull(strstr(toc_my_dialect_hold(&mysql), "timeout=1"));
+    ck_assert_ptr_nonnull(strstr(sql.data, "wait_timeout=60"));
+    ck_assert_str_eq(toc_my_dialect_release(&mysql),
+                     "SET SESSION wait_timeout=60");
+}
+END_TEST
+
+/* Whoever sees a refusal is told what else it may be. */
+START_TEST(hints)
+{
+    const char *denied = "Access denied for user 'u'@'h'";
+    const char *missing = "Plugin caching_sha2_password could not be loaded";
+
+    ck_assert_ptr_nonnull(
+        strstr(toc_my_dialect_hint(1045, denied, false), "TLS"));
+    ck_assert_ptr_null(strstr(toc_my_dialect_hint(1045, denied, true), "TLS"));
+    ck_assert_ptr_nonnull(
+        strstr(toc_my_dialect_hint(1045, missing, false), "libmariadb3"));
+    ck_assert_ptr_nonnull(
+        strstr(toc_my_dialect_hint(2061, "RSA", false), "libmariadb3"));
+    ck_assert_ptr_nonnull(
+        strstr(toc_my_dialect_hint(3159, "insecure", false), "socket"));
+    ck_assert_ptr_nonnull(
+        strstr(toc_my_dialect_hint(1049, "unknown", false), "CREATE"));
+    ck_assert_ptr_null(toc_my_dialect_hint(1064, "syntax", false));
 }
 END_TEST
 
 TOC_CHECK_MAIN("store_pieces", addresses, bad_addresses, rows_in_a_condition,
                values_by_case, values_are_hex, texts_are_cut_at_characters,
-               dialects)
+               dialects, hints)
