@@ -720,8 +720,10 @@ search(struct sched_sweep *sweep, const struct sched_suspects *at)
                                     held->slices, held->n_slices, &err);
 
     sched_quarantine_tell(held, st, &err, mono_ns(sweep));
-    if ((st != TOC_OK && st != TOC_DATA_LOSS) || sched_quarantine_in_vain(held))
+    if (st != TOC_OK && st != TOC_DATA_LOSS)
         return failed(sweep, "looking for what cannot be read", &err);
+    if (sched_quarantine_in_vain(held)) /* the whole failed, no part does */
+        return failed(sweep, "looking for what cannot be read", &held->err);
     return mono_ns(sweep);
 }
 
