@@ -49,6 +49,27 @@ toc_check_run(const char *name, const toc_check_test *tests, size_t n)
     return toc_check_run_signal(name, tests, n, 0);
 }
 
+/* Each test between setup and teardown, in the test's own process. */
+static inline int
+toc_check_run_with(const char *name, const toc_check_test *tests, size_t n,
+                   void (*setup)(void), void (*teardown)(void))
+{
+    Suite *suite = suite_create(name);
+    TCase *tcase = tcase_create(name);
+    SRunner *runner = srunner_create(suite);
+    int failed;
+
+    tcase_add_checked_fixture(tcase, setup, teardown);
+    for (size_t i = 0; i < n; i++)
+        tcase_add_test(tcase, tests[i]);
+    tcase_set_timeout(tcase, 100);
+    suite_add_tcase(suite, tcase);
+    srunner_run_all(runner, CK_ENV);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
 #define TOC_CHECK_MAIN(name, ...)                                          \
     int main(void)                                                         \
     {                                                                      \

@@ -695,24 +695,6 @@ START_TEST(random_operations_do_what_the_model_says)
 }
 END_TEST
 
-static inline int
-bus_suite_run(const char *name, const toc_check_test *tests, size_t n,
-              void (*before)(void), void (*after)(void))
-{
-    Suite *suite = suite_create(name);
-    TCase *tcase = tcase_create(name);
-    tcase_add_checked_fixture(tcase, before, after);
-    for (size_t i = 0; i < n; i++)
-        tcase_add_test(tcase, tests[i]);
-    tcase_set_timeout(tcase, 100);
-    suite_add_tcase(suite, tcase);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
-
 #define BUS_SUITE                                                          \
     reports_tell_offsets_in_order,                                         \
         reports_of_one_partition_come_in_the_order_of_sending,             \

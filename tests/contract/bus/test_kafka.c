@@ -13,6 +13,7 @@ main(void)
     const toc_check_test tests[] = {BUS_SUITE};
     if (kafka_cannot_run())
         return EXIT_SUCCESS;
-    return bus_suite_run("bus contract: kafka", tests,
-                         sizeof tests / sizeof tests[0], broker_thaw, NULL);
+    return toc_check_run_with("bus contract: kafka", tests,
+                              sizeof tests / sizeof tests[0], broker_thaw,
+                              NULL);
 }

@@ -459,7 +459,7 @@ main(void)
         an_interrupted_bus_answers_no_questions,
         threads_wait_for_messages_and_wakes,
     };
-    return bus_suite_run("bus contract: memory", tests,
-                         sizeof tests / sizeof tests[0], world_open,
-                         world_close);
+    return toc_check_run_with("bus contract: memory", tests,
+                              sizeof tests / sizeof tests[0], world_open,
+                              world_close);
 }

@@ -354,25 +354,11 @@ suite_end(void)
         a_batch_is_answered_fire_by_fire, what_is_no_target_is_told,       \
         no_call_outlives_the_backend, random_calls_end_once_and_as_they_should
 
-/* Checked: what has threads must begin in the forked process. */
+/* What has threads must begin in the forked process: setup is checked. */
 static inline int
 invoke_suite_run(const char *name, const toc_check_test *tests, size_t n)
 {
-    Suite *suite = suite_create(name);
-    TCase *tcase = tcase_create(name);
-    SRunner *runner;
-    int failed;
-
-    tcase_add_checked_fixture(tcase, suite_begin, suite_end);
-    tcase_set_timeout(tcase, 60);
-    for (size_t i = 0; i < n; i++)
-        tcase_add_test(tcase, tests[i]);
-    suite_add_tcase(suite, tcase);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return toc_check_run_with(name, tests, n, suite_begin, suite_end);
 }
 
 #endif
