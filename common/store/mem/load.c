@@ -32,14 +32,16 @@ unfinished(const struct toc_task *task)
     return !toc_state_ended(task->state);
 }
 
+#define SLICES (TOC_SHARDS * TOC_SLICES_PER_SHARD)
+
 /* A slice that is named twice counts once. */
 static bool
-named_before(const uint16_t *slices, size_t i)
+is_new(bool seen[SLICES], uint16_t slice)
 {
-    for (size_t j = 0; j < i; j++)
-        if (slices[j] == slices[i])
-            return true;
-    return false;
+    bool was = seen[slice % SLICES];
+
+    seen[slice % SLICES] = true;
+    return !was;
 }
 
 /* Rows in both spans come once. */
@@ -72,10 +74,11 @@ toc_mem_load(void *self, const uint16_t *slices, size_t n,
 {
     TOC_CLEANUP(toc_mem_leave)
     struct toc_store_mem *store = toc_mem_enter(self);
+    bool seen[SLICES] = {false};
 
     (void)reterr;
     for (size_t i = 0; i < n; i++)
-        if (!named_before(slices, i))
+        if (is_new(seen, slices[i]))
             load_slice(store, slices[i], spans, n_spans, fn, arg);
     return TOC_OK;
 }
@@ -97,11 +100,12 @@ toc_mem_scan(void *self, const uint16_t *slices, size_t n, int64_t from_ms,
 {
     TOC_CLEANUP(toc_mem_leave)
     struct toc_store_mem *store = toc_mem_enter(self);
+    bool seen[SLICES] = {false};
 
     (void)reterr;
     for (size_t i = 0; i < n; i++) {
         int64_t low_ms = low_of(store, slices[i]);
-        if (!named_before(slices, i))
+        if (is_new(seen, slices[i]))
             each_of_slice(store, slices[i], low_ms > from_ms ? low_ms : from_ms,
                           to_ms, unfinished, fn, arg);
     }
@@ -118,13 +122,14 @@ toc_mem_scan_stragglers(void *self, const uint16_t *slices, size_t n,
     struct toc_mem_txn txn = {.store = store};
     struct toc_mem_place place = {0, 0};
     const struct toc_mem_row *row, *task;
+    bool named[SLICES] = {false};
 
     (void)reterr;
+    for (size_t i = 0; i < n; i++)
+        (void)is_new(named, slices[i]);
     while (TOC_MEM_EACH(store, TOC_MEM_STRAGGLER, row, place)) {
-        bool named = false;
-        for (size_t i = 0; i < n; i++)
-            named = named || slices[i] == row->at.slice;
-        task = named ? toc_mem_task_at(&txn, &row->at) : NULL;
+        task = named[row->at.slice % SLICES] ? toc_mem_task_at(&txn, &row->at)
+                                             : NULL;
         if (task != NULL && unfinished(&task->task)) {
             struct toc_task hint = toc_mem_task_hint(task);
             fn(arg, &hint);
@@ -183,11 +188,12 @@ toc_mem_move_far(void *self, const uint16_t *slices, size_t n, int64_t now_ms,
     size_t moved = 0;
 
     do {
+        bool seen[SLICES] = {false};
         batch->n = 0;
         batch->max =
             max - moved < TOC_MEM_ROWS_MAX ? max - moved : TOC_MEM_ROWS_MAX;
         for (size_t i = 0; i < n && batch->n < batch->max; i++)
-            if (!named_before(slices, i))
+            if (is_new(seen, slices[i]))
                 each_of_slice(store, slices[i], -TOC_PARK_FAR_MS,
                               now_ms + TOC_FAR_MOVE_MS - TOC_PARK_FAR_MS,
                               toc_mem_task_waits, take_far, batch);
