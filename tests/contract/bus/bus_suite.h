@@ -3,12 +3,15 @@
  * report and in order, every message is reported exactly once; committed
  * offsets never go back nor over what is not decided, whatever the group does;
  * nothing is left unconsumed; urgent topics come first.
+ *
+ * SEEDS_USUAL: how many random sequences there are (tests/support/seeds.h).
  */
 #ifndef TOC_TESTS_BUS_SUITE_H
 #define TOC_TESTS_BUS_SUITE_H
 
 #include "common/base/buf.h"
 #include "tests/contract/bus/bus_clients.h"
+#include "tests/support/seeds.h"
 
 static struct producer producer;
 static struct consumer a, b, c;
@@ -678,12 +681,13 @@ random_step(struct toc_rng *rng, const struct names *names,
     }
 }
 
-START_TEST(random_operations_do_what_the_model_says)
+static void
+random_sequence(uint64_t seed)
 {
     struct toc_rng rng;
     struct names names;
     struct bus_model model = {.end = {0}};
-    toc_rng_seed(&rng, 20260102);
+    toc_rng_seed(&rng, seed);
     producer_open(&producer, 0);
     names_make(&names, &producer, 1, RANDOM_PARTS);
     consumer_open(&a, &names);
@@ -692,6 +696,14 @@ START_TEST(random_operations_do_what_the_model_says)
     UNTIL(unread(&model) == 0, (void)consumer_poll(&a, 100));
     consumer_close(&a);
     producer_close(&producer);
+}
+
+START_TEST(random_operations_do_what_the_model_says)
+{
+    for (uint64_t seed = 1; seed <= seeds_wanted(SEEDS_USUAL); seed++) {
+        seed_begins(seed);
+        random_sequence(seed);
+    }
 }
 END_TEST
 

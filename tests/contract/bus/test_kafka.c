@@ -5,6 +5,7 @@
 #define _GNU_SOURCE
 #include "tests/integration/bus/kafka_fixture.h"
 
+#define SEEDS_USUAL 1
 #include "tests/contract/bus/bus_suite.h"
 
 int

@@ -32,6 +32,7 @@ time_goes_on(void)
     pass(10);
 }
 
+#define SEEDS_USUAL 20
 #include "tests/contract/bus/bus_suite.h"
 
 static struct toc_bus_mem_fate

@@ -7,12 +7,15 @@
  *   backend_part(view)              closes the handle
  *   backend_revoke(node)            the server ends the lease of a scheduler
  *   backend_end()
+ *
+ * SEEDS_USUAL: how many random sequences there are (tests/support/seeds.h).
  */
 #ifndef TOC_TESTS_COORD_SUITE_H
 #define TOC_TESTS_COORD_SUITE_H
 
 #include "common/base/rng.h"
 #include "tests/contract/coord/coord_view.h"
+#include "tests/support/seeds.h"
 
 #include <stdio.h>
 
@@ -425,11 +428,11 @@ random_step(struct toc_rng *rng, struct model *model)
 }
 
 /* Every answer equals a model's; every view comes to it. */
-START_TEST(random_operations_do_what_the_model_says)
+static void
+random_sequence(uint64_t seed)
 {
     struct toc_rng rng;
     struct model model;
-    uint64_t seed = 20260101;
     memset(&model, -1, sizeof model);
     toc_rng_seed(&rng, seed);
     backend_begin();
@@ -448,6 +451,14 @@ START_TEST(random_operations_do_what_the_model_says)
     for (int i = 0; i < NODES; i++)
         backend_part(&nodes[i]);
     backend_end();
+}
+
+START_TEST(random_operations_do_what_the_model_says)
+{
+    for (uint64_t seed = 1; seed <= seeds_wanted(SEEDS_USUAL); seed++) {
+        seed_begins(seed);
+        random_sequence(seed);
+    }
 }
 END_TEST
 

@@ -5,6 +5,7 @@
 #define _GNU_SOURCE
 #include "tests/integration/coord/etcd_fixture.h"
 
+#define SEEDS_USUAL 2
 #include "tests/contract/coord/coord_suite.h"
 
 static struct etcd server;

@@ -26,6 +26,7 @@ time_goes_on(void)
     toc_clock_sim_advance_ns(&sim, 10 * TOC_NS_PER_MS);
 }
 
+#define SEEDS_USUAL 20
 #include "tests/contract/coord/coord_suite.h"
 
 static void

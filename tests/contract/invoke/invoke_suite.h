@@ -13,6 +13,8 @@
  *   backend_release()            lets go of the request that was held
  *   backend_stop_server()        breaks off the calls there
  *   backend_end()
+ *
+ * SEEDS_USUAL: how many random sequences there are (tests/support/seeds.h).
  */
 #ifndef TOC_TESTS_INVOKE_SUITE_H
 #define TOC_TESTS_INVOKE_SUITE_H
@@ -20,6 +22,7 @@
 #include "common/base/rng.h"
 #include "common/clock/clock.h"
 #include "common/invoke/invoke.h"
+#include "tests/support/seeds.h"
 #include "tests/support/toc_check.h"
 
 #include <stdatomic.h>
@@ -332,9 +335,12 @@ START_TEST(random_calls_end_once_and_as_they_should)
 {
     struct toc_rng rng;
 
-    toc_rng_seed(&rng, 20260103);
-    for (int i = 0; i < 100; i++)
-        random_call(&rng);
+    for (uint64_t seed = 1; seed <= seeds_wanted(SEEDS_USUAL); seed++) {
+        seed_begins(seed);
+        toc_rng_seed(&rng, seed);
+        for (int i = 0; i < 50; i++)
+            random_call(&rng);
+    }
 }
 END_TEST
 

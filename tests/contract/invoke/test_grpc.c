@@ -15,6 +15,7 @@ time_goes_on(void)
     toc_os_sleep_until_mono(toc_os_mono_ns() + 1000000);
 }
 
+#define SEEDS_USUAL 2
 #include "tests/contract/invoke/invoke_suite.h"
 
 static struct toc_rpc_server *server;

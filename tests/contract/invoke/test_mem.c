@@ -16,6 +16,7 @@ time_goes_on(void)
     (void)toc_invoke_mem_pump(world);
 }
 
+#define SEEDS_USUAL 20
 #include "tests/contract/invoke/invoke_suite.h"
 
 #include "tests/contract/invoke/mem_business.h"

@@ -13,6 +13,7 @@ time_goes_on(void)
     toc_os_sleep_until_mono(toc_os_mono_ns() + 1000000);
 }
 
+#define SEEDS_USUAL 3
 #include "tests/contract/invoke/invoke_suite.h"
 
 #include "tests/contract/invoke/mem_business.h"
