@@ -379,8 +379,8 @@ search(struct sched_loader *loader, const struct sched_suspects *at,
     return now_ns + FAILED_NS;
 }
 
-/* What can be read again is read as a shard that is newly ours; what was due
- * meanwhile is the sweep's. */
+/* What can be read again is read once more, as a shard that is newly ours:
+ * memory may have been full just now. What was due meanwhile is the sweep's. */
 static int64_t
 try_held(struct sched_loader *loader, struct sched_held *held, int64_t now_ns,
          int64_t now_ms)

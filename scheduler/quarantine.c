@@ -322,9 +322,10 @@ sched_quarantine_tell(struct sched_quarantine *q, enum toc_status st,
     if (st == TOC_DATA_LOSS && !halve(q, at)) {
         int64_t bucket =
             at.bucket == SCHED_BUCKET_DAYS ? first_day(at.after_ms) : at.bucket;
+        size_t before = q->n; /* one that is held already is no find */
         bool room =
             add(q, q->shards[at.first], bucket, at.after_ms, at.to_ms, now_ns);
-        q->found = room ? q->found + 1 : 0;
+        q->found = room ? q->found + (q->n - before) : 0;
         if (!room)
             q->n_suspects = 0;
     } else if (st != TOC_OK && st != TOC_DATA_LOSS) {

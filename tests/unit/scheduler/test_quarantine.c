@@ -385,6 +385,24 @@ START_TEST(a_broken_shard_stops_no_other_and_fires_when_mended)
 }
 END_TEST
 
+START_TEST(a_mended_shard_is_read_ahead_again)
+{
+    struct toc_task *row;
+
+    set_up();
+    break_shard(7, 0, INT64_MAX);
+    row = fake_row(rig.store, 7, TOC_PRIORITY_NORMAL, rig_now() + 9500);
+    rig_run(2500);
+    ck_assert(sched_quarantine_holds(&rig.loader.held, 7));
+    mend_all();
+    rig_run(3000);
+    ck_assert(!sched_quarantine_holds(&rig.loader.held, 7));
+    /* 4 s ahead: not the band's, and behind the cursor. */
+    ck_assert(sched_memory_knows(&rig.memory, row->id, row->version));
+    rig_tear_down();
+}
+END_TEST
+
 START_TEST(each_mended_task_is_hinted_once)
 {
     size_t hints;
@@ -555,16 +573,14 @@ START_TEST(keys_of_the_others_are_freed)
 }
 END_TEST
 
-TOC_CHECK_MAIN("quarantine", one_shard_is_found_by_halves,
-               a_day_is_found_among_many,
-               what_is_held_is_tried_more_and_more_rarely,
-               a_store_that_is_away_ends_the_search, the_table_is_bounded,
-               many_shards_are_said_in_one_line,
-               a_row_that_makes_no_sense_is_said_once,
-               a_broken_shard_stops_no_other_and_fires_when_mended,
-               each_mended_task_is_hinted_once,
-               a_page_of_the_past_is_the_sweeps_matter_alone,
-               a_broken_day_begins_at_midnight, far_rows_of_the_others_move,
-               a_shard_newly_ours_may_be_broken,
-               what_only_fails_now_and_then_holds_nobody,
-               keys_of_the_others_are_freed)
+TOC_CHECK_MAIN(
+    "quarantine", one_shard_is_found_by_halves, a_day_is_found_among_many,
+    what_is_held_is_tried_more_and_more_rarely,
+    a_store_that_is_away_ends_the_search, the_table_is_bounded,
+    many_shards_are_said_in_one_line, a_row_that_makes_no_sense_is_said_once,
+    a_broken_shard_stops_no_other_and_fires_when_mended,
+    a_mended_shard_is_read_ahead_again, each_mended_task_is_hinted_once,
+    a_page_of_the_past_is_the_sweeps_matter_alone,
+    a_broken_day_begins_at_midnight, far_rows_of_the_others_move,
+    a_shard_newly_ours_may_be_broken, what_only_fails_now_and_then_holds_nobody,
+    keys_of_the_others_are_freed)
