@@ -47,6 +47,14 @@ read_far(struct toc_my_conn *conn, struct far_move *m, struct toc_error *reterr)
         at->ref.version = (uint32_t)toc_field_u64(row, lens, 3);
         m->slots[m->n] =
             toc_slot_for_due(toc_field_i64(row, lens, 4), m->now_ms);
+        if (toc_slot_is_parked(m->slots[m->n])) { /* it would go nowhere */
+            struct toc_error bad = {0};
+            (void)toc_error_set(&bad, TOC_DATA_LOSS, "mysql", 0,
+                                "a far row's due time is not that of its "
+                                "place");
+            toc_row_bad(&conn->store->port, row, lens, &bad);
+            continue;
+        }
         if (toc_field_bytes(row, lens, 2, at->ref.id.b, sizeof at->ref.id.b) &&
             toc_field_bytes(row, lens, 5, m->keys[m->n].b, 16))
             m->n++;

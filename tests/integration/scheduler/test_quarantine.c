@@ -34,7 +34,6 @@ static struct qx {
     struct sched_loader loader;
     struct sched_sweep sweep;
     struct sched_skew skew;
-    _Atomic int64_t refused_ms;
     int64_t loader_ns, sweep_ns, publisher_ns;
     struct toc_task_ref hints[HINTS_MAX]; /* not decided yet */
     size_t n_hints;
@@ -186,7 +185,6 @@ start_sweep(void)
 
     qx.skew.clk = clk;
     qx.skew.store = &qx.store;
-    qx.skew.refused_ms = &qx.refused_ms;
     (void)sched_skew_step(&qx.skew);
     sched_sweep_init(&qx.sweep,
                      &(struct sched_sweep_options){.clk = clk,
@@ -544,6 +542,30 @@ START_TEST(a_row_that_makes_no_sense_waits_alone)
 }
 END_TEST
 
+START_TEST(far_rows_move_past_one)
+{
+    TOC_CLEANUP(toc_buf_done) struct toc_buf hex = {0};
+    int64_t due_ms = now_ms() + 40 * DAY;
+    size_t moved = 0;
+
+    add_tasks("far", 3, due_ms, now_ms());
+    toc_buf_hex(&hex, qx.tasks[1].id.b, 16);
+    raw("UPDATE task_info SET due_ms=due_ms+%lld WHERE task_id=x'%s'",
+        (long long)(900 * DAY), hex.data);
+    for (uint16_t i = 0; i < 3; i++) {
+        uint16_t slices[TOC_PRIORITIES];
+        size_t n = sched_quarantine_slices(shard_of(i), slices);
+        OK(toc_store_move_far(fx.store, slices, n, due_ms - 1000, 500, &moved,
+                              err));
+        ck_assert_uint_eq(moved, i == 1 ? 0 : 1);
+    }
+    ck_assert_int_eq(get_id(qx.tasks[0].id).slot_ms, due_ms);
+    ck_assert_int_eq(get_id(qx.tasks[1].id).version, 1);
+    ck_assert_int_eq(get_id(qx.tasks[2].id).slot_ms, due_ms);
+    ck_assert_uint_eq(sched_bad_rows_count(&qx.loader.bad_rows), 1);
+}
+END_TEST
+
 START_TEST(a_claim_with_one_takes_the_others)
 {
     struct toc_claim claims[TASKS] = {{.sched_node = 0}};
@@ -600,6 +622,7 @@ main(void)
                                     a_broken_day_waits_alone,
                                     what_is_broken_is_told_from_what_is_away,
                                     a_row_that_makes_no_sense_waits_alone,
+                                    far_rows_move_past_one,
                                     a_claim_with_one_takes_the_others,
                                     dead_letters_are_listed_without_it};
     Suite *suite = suite_create("quarantine");
