@@ -169,26 +169,3 @@ toc_store_mem_set_shard(struct toc_store_mem *self,
 
     put_shard(store, shard);
 }
-
-void
-toc_store_mem_lost(struct toc_store_mem *self, toc_store_task_fn *fn, void *arg)
-{
-    TOC_CLEANUP(toc_mem_leave)
-    struct toc_store_mem *store = toc_mem_enter(self);
-    struct toc_mem_txn txn = {.store = store};
-    struct toc_mem_place place = {0, 0};
-    const struct toc_mem_row *row;
-
-    while (TOC_MEM_EACH(store, TOC_MEM_TASK, row, place)) {
-        struct toc_mem_key shard =
-            toc_mem_key_number(toc_slice_shard(row->task.slice));
-        struct toc_mem_key at = toc_mem_key_of(row);
-        const struct toc_mem_row *mark =
-            toc_mem_read(&txn, TOC_MEM_SHARD, &shard);
-        if (!toc_slot_is_parked(row->task.slot_ms) &&
-            !toc_state_ended(row->task.state) && mark != NULL &&
-            row->task.slot_ms < mark->shard.low_ms &&
-            toc_mem_read(&txn, TOC_MEM_STRAGGLER, &at) == NULL)
-            fn(arg, &row->task);
-    }
-}

@@ -63,10 +63,10 @@ bool toc_store_mem_release(struct toc_store_mem *store, uint64_t held,
 /* Sets all marks of a shard, for tests. */
 void toc_store_mem_set_shard(struct toc_store_mem *store,
                              const struct toc_shard_row *shard);
-/* Is this unfinished row behind its shard's mark and no straggler? Calls fn for
- * each one that is: never, unless an invariant is broken. */
-void toc_store_mem_lost(struct toc_store_mem *store, toc_store_task_fn *fn,
-                        void *arg);
+/* Is everything as it must be, whatever was done: no unfinished row behind its
+ * mark that is not recorded, keys that lead to their tasks, and the like? Adds
+ * a line for each thing that is not. */
+bool toc_store_mem_check(struct toc_store_mem *store, struct toc_buf *out);
 
 /* Everything that is committed, as lines of text, sorted: equal stores give
  * equal texts. */

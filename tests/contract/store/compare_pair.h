@@ -280,6 +280,9 @@ compare_stored(void)
     dump(1, &mem);
     if (!toc_str_eq(toc_buf_view(&real), toc_buf_view(&mem)))
         differ("what is stored", toc_buf_view(&real), toc_buf_view(&mem));
+    toc_buf_reset(&mem);
+    if (!toc_store_mem_check(p.mem, &mem))
+        differ("what must be true", toc_str_of(""), toc_buf_view(&mem));
 }
 
 /* ---- beginning anew

@@ -134,6 +134,34 @@ op_gc(void)
     }
 }
 
+static inline void
+set_shard(const struct toc_shard_row *shard)
+{
+    toc_store_mem_set_shard(p.mem, shard);
+    raw("UPDATE shard_owner SET state=%d,low_ms=%lld,keygc_ms=%lld WHERE "
+        "shard_id=%u",
+        (int)shard->state, (long long)shard->low_ms, (long long)shard->keygc_ms,
+        shard->shard);
+}
+
+/* A submit that meets a shard on its way to another server. */
+static inline void
+op_moving(void)
+{
+    uint16_t number = some_shard();
+    struct toc_shard_row *shards;
+    size_t n;
+
+    OK(toc_store_list_shards(p.store[1], &p.arena, &shards, &n, err));
+    if (shards[number].low_ms > p.real_ms - NOW_WITHIN)
+        return;
+    shards[number].state = TOC_SHARD_MOVING;
+    set_shard(&shards[number]);
+    op_submit();
+    shards[number].state = TOC_SHARD_OPEN;
+    set_shard(&shards[number]);
+}
+
 /* So that days can go: the marks of shards with tasks go as far as they may,
  * the others' are set. */
 static inline void
@@ -167,10 +195,7 @@ tidy_up(void)
             .shard = i, .low_ms = mark_ms, .keygc_ms = mark_ms};
         if (used[i])
             continue;
-        toc_store_mem_set_shard(p.mem, &row);
-        raw("UPDATE shard_owner SET low_ms=%lld,keygc_ms=%lld WHERE "
-            "shard_id=%u",
-            (long long)mark_ms, (long long)mark_ms, i);
+        set_shard(&row);
     }
     raw("COMMIT");
     for (uint16_t i = 0; i < TOC_SHARDS; i++)
