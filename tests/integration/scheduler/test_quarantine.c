@@ -464,7 +464,8 @@ status_for(unsigned code)
     struct toc_error error = {0};
     struct toc_task task;
 
-    raw("CREATE OR REPLACE FUNCTION readable(slice INT) RETURNS INT "
+    raw("DROP FUNCTION readable");
+    raw("CREATE FUNCTION readable(slice INT) RETURNS INT "
         "DETERMINISTIC BEGIN SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO=%u,"
         "MESSAGE_TEXT='told to'; RETURN 1; END",
         code);
