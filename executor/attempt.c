@@ -25,6 +25,7 @@ exec_attempt_new(struct exec_item *item, const struct toc_task *row,
 
     TOC_ASSERT(item->state == EXEC_ITEM_WON && item->refs == NULL);
     toc_list_init(&attempt->link);
+    attempt->held.index = SIZE_MAX; /* in no heap */
     attempt->item = item;
     attempt->task = item->task;
     if (row != NULL)

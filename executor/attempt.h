@@ -8,6 +8,7 @@
 #define TOC_EXECUTOR_ATTEMPT_H
 
 #include "common/base/arena.h"
+#include "common/base/heap.h"
 #include "common/invoke/invoke.h"
 #include "common/model/limits.h"
 #include "common/model/spec.h"
@@ -22,7 +23,11 @@ struct exec_attempt {
     struct toc_arena arena; /* of spec, and of what was read from the row */
     uint64_t token;
     int64_t lock_until_ms;
-    struct toc_finish finish; /* what is to be written back */
+    /* Its call may still run until then: not written back before (wall clock;
+     * 0: at once). */
+    int64_t write_from_ms;
+    struct toc_heap_node held; /* the results', until then */
+    struct toc_finish finish;  /* what is to be written back */
     char error[TOC_ERROR_MAX];
 };
 

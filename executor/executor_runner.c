@@ -7,16 +7,14 @@
 #include "executor/core.h"
 #include "executor/probe.h"
 #include "executor/results.h"
+#include "executor/session.h"
 
 /* Decided messages that wait behind an undecided one cost little each. */
 #define MESSAGES_MAX 65536
-#define COORD_POLL_MS 1000
 #define ALIVE_MS 10000
-#define GUARD_MS 100 /* without a session */
-#define GUARD_NS_MAX INT64_C(3000000000)
 #define DRAIN_MS 2000
 #define CANCEL_MS 300 /* a cancelled call ends here at once */
-#define WATCH_MS 5 /* how often main looks while it waits for the end */
+#define WATCH_MS 5    /* how often main looks while it waits for the end */
 
 /* Loops that are not a lane's; each says when it last came by. */
 enum loop { CORE, RESULTS, PROBE, COORD, GUARD, LOOPS };
@@ -35,9 +33,10 @@ struct exec_runner {
     struct exec_results results;
     struct lane_thread *lanes;
     struct exec_probe probe;
+    struct exec_session session;
     struct toc_thread threads[LOOPS];
     _Atomic int64_t came_by_ns[LOOPS];
-    struct toc_bell probe_bell, guard_bell, main_bell;
+    struct toc_bell probe_bell, main_bell;
     bool started;
     _Atomic bool stop_lanes, stop_core, stop_results, stop_probe, stop_coord;
 };
@@ -102,66 +101,25 @@ run_probe(void *arg)
 }
 
 static void
-on_coord(void *arg, const struct toc_coord_event *event)
-{
-    struct exec_runner *runner = arg;
-
-    if (event->kind == TOC_COORD_SESSION_LOST)
-        TOC_LOG(WARN, "executor.session_lost",
-                F_MSG("nothing is claimed until there is a new one"));
-    if (event->kind != TOC_COORD_SESSION_NEW)
-        return;
-    TOC_LOG(INFO, "executor.session_new", F_MSG("claiming"));
-    exec_inbox_ring(&runner->core.inbox);
-    toc_bell_ring(&runner->guard_bell);
-}
-
-static void
 run_coord(void *arg)
 {
     struct exec_runner *runner = arg;
 
     while (!atomic_load(&runner->stop_coord)) {
-        struct toc_error err = {0};
-
         come_by(runner, COORD);
-        if (toc_coord_poll(runner->options.coord, COORD_POLL_MS, on_coord,
-                           runner, &err) != TOC_OK)
-            TOC_LOG(WARN, "executor.coord_failed", F_MSG("trying again"),
-                    F_ERR(&err));
+        exec_session_poll(&runner->session);
     }
 }
 
-/* Ends the calls when our session may have ended. It sleeps until the deadline
- * that it last saw; a session that is kept alive moves it on. */
 static void
 run_guard(void *arg)
 {
     struct exec_runner *runner = arg;
-    const struct toc_clock *clk = runner->options.clock;
-    bool held = false;
 
     while (!atomic_load(&runner->stop_coord)) {
-        int64_t left_ns = toc_coord_deadline_boot_ns(runner->options.coord) -
-                          toc_clock_boot(clk).ns;
-
+        int64_t wake_ns = exec_session_guard(&runner->session);
         come_by(runner, GUARD);
-        if (left_ns > GUARD_NS_MAX)
-            left_ns = GUARD_NS_MAX;
-        if (left_ns > 0) {
-            held = true;
-            (void)toc_bell_wait(&runner->guard_bell,
-                                toc_clock_mono(clk).ns + left_ns);
-            continue;
-        }
-        if (held && atomic_load(&runner->core.calls) > 0) {
-            TOC_LOG(WARN, "executor.session_over", F_MSG("ending all calls"),
-                    F_UINT("calls", atomic_load(&runner->core.calls)));
-            toc_invoke_cancel_all(runner->options.invoke);
-        }
-        held = false;
-        (void)toc_bell_wait(&runner->guard_bell,
-                            toc_clock_mono(clk).ns + GUARD_MS * TOC_NS_PER_MS);
+        (void)toc_bell_wait(&runner->session.guard_bell, wake_ns);
     }
 }
 
@@ -174,7 +132,6 @@ exec_runner_new(const struct exec_runner_options *options)
 
     runner->options = *options;
     toc_bell_init(&runner->probe_bell);
-    toc_bell_init(&runner->guard_bell);
     toc_bell_init(&runner->main_bell);
     exec_results_init(&runner->results);
     exec_core_init(&runner->core,
@@ -192,6 +149,7 @@ exec_runner_new(const struct exec_runner_options *options)
                        .target_queue_max = options->target_queue_max,
                        .attempts_max = options->attempts_max,
                        .margin_ms = options->margin_ms});
+    exec_session_init(&runner->session, &runner->core);
     runner->results.options =
         (struct exec_results_options){.clock = options->clock,
                                       .store = options->store,
@@ -354,7 +312,7 @@ ask_coord_to_stop(struct exec_runner *runner)
     atomic_store(&runner->stop_coord, true);
     if (runner->options.coord != NULL)
         toc_coord_interrupt(runner->options.coord);
-    toc_bell_ring(&runner->guard_bell);
+    toc_bell_ring(&runner->session.guard_bell);
 }
 
 static void
@@ -406,7 +364,7 @@ exec_runner_free(struct exec_runner *runner)
         exec_lane_done(&runner->lanes[i].lane);
     toc_free(runner->lanes);
     toc_bell_done(&runner->probe_bell);
-    toc_bell_done(&runner->guard_bell);
+    exec_session_done(&runner->session);
     toc_bell_done(&runner->main_bell);
     toc_free(runner);
 }

@@ -26,6 +26,22 @@ exec_session_holds(const struct exec_core *core)
 
 /* ---- answers (on a thread of the invoke port) ------------------------ */
 
+/*
+ * An answer that is not known says nothing about the handler: it may be at work
+ * until its toc-not-after by its own clock. Until then the row stays claimed,
+ * so that no second call of the fire begins (a retry, a run-now) and a cancel
+ * is told the truth, that it is too late. The last quarter of the margin is for
+ * the write, which would else meet a lock that has ended.
+ */
+static int64_t
+write_from_ms(const struct exec_core *core, const struct exec_attempt *attempt,
+              const struct toc_fire *fire)
+{
+    if (fire->answer.kind != TOC_ANSWER_UNKNOWN)
+        return 0;
+    return attempt->lock_until_ms - core->options.margin_ms / 4;
+}
+
 static void
 call_ended(struct toc_call *ended)
 {
@@ -37,6 +53,7 @@ call_ended(struct toc_call *ended)
         struct exec_attempt *attempt = call->attempts[i];
 
         exec_attempt_answer(attempt, &call->fires[i], now_ms);
+        attempt->write_from_ms = write_from_ms(core, attempt, &call->fires[i]);
         exec_inbox_post(core->options.results, &attempt->link);
     }
     exec_call_post(core, call);

@@ -18,6 +18,18 @@
 #define RENEW_AHEAD_MS 1000
 #define RENEW_AHEAD_FAILING_MS 4000
 
+static struct exec_attempt *
+held_of(const struct toc_heap_node *node)
+{
+    return toc_container_of(node, struct exec_attempt, held);
+}
+
+static bool
+sooner(const struct toc_heap_node *a, const struct toc_heap_node *b)
+{
+    return held_of(a)->write_from_ms < held_of(b)->write_from_ms;
+}
+
 void
 exec_results_init(struct exec_results *results)
 {
@@ -26,6 +38,7 @@ exec_results_init(struct exec_results *results)
                                        .batch_n = GATHER_N,
                                        .ms_max = GATHER_MS_MAX}};
     exec_inbox_init(&results->inbox);
+    toc_heap_init(&results->held, sooner);
     toc_list_init(&results->waiting);
 }
 
@@ -45,7 +58,32 @@ gone(struct exec_results *results, struct exec_attempt *attempt)
 /* ---- arrival --------------------------------------------------------- */
 
 static void
-take(struct exec_results *results, int64_t now_ns)
+admit(struct exec_results *results, struct exec_attempt *attempt,
+      int64_t now_ns)
+{
+    if (results->n_waiting == 0)
+        results->oldest_ns = now_ns;
+    toc_list_push(&results->waiting, &attempt->link);
+    if (results->n_waiting == 0 ||
+        attempt->lock_until_ms < results->first_end_ms)
+        results->first_end_ms = attempt->lock_until_ms;
+    results->n_waiting++;
+}
+
+static void
+admit_held(struct exec_results *results, int64_t now_ns, int64_t now_ms)
+{
+    struct toc_heap_node *node;
+
+    while ((node = toc_heap_min(&results->held)) != NULL &&
+           held_of(node)->write_from_ms <= now_ms) {
+        (void)toc_heap_pop(&results->held);
+        admit(results, held_of(node), now_ns);
+    }
+}
+
+static void
+take(struct exec_results *results, int64_t now_ns, int64_t now_ms)
 {
     struct toc_link posted, *link;
     size_t n = 0;
@@ -53,15 +91,15 @@ take(struct exec_results *results, int64_t now_ns)
     toc_list_init(&posted);
     exec_inbox_take(&results->inbox, &posted);
     while ((link = toc_list_pop(&posted)) != NULL) {
-        if (results->n_waiting == 0)
-            results->oldest_ns = now_ns;
-        toc_list_push(&results->waiting, link);
-        if (results->n_waiting == 0 ||
-            attempt_of(link)->lock_until_ms < results->first_end_ms)
-            results->first_end_ms = attempt_of(link)->lock_until_ms;
-        results->n_waiting++;
+        struct exec_attempt *attempt = attempt_of(link);
+
+        if (attempt->write_from_ms > now_ms)
+            toc_heap_insert(&results->held, &attempt->held);
+        else
+            admit(results, attempt, now_ns);
         n++;
     }
+    admit_held(results, now_ns, now_ms);
     exec_pace_note(&results->pace, n, now_ns);
 }
 
@@ -355,22 +393,37 @@ write_back(struct exec_results *results, int64_t now_ms)
         refused(results, &err);
 }
 
+/* When there is something to do though nothing is posted. */
+static int64_t
+look_again_ns(const struct exec_results *results, int64_t now_ns)
+{
+    int64_t latest_ns = now_ns + STEP_MS_MAX * TOC_NS_PER_MS;
+    const struct toc_heap_node *first = toc_heap_min(&results->held);
+    int64_t at_ns;
+
+    if (first == NULL)
+        return latest_ns;
+    at_ns = toc_clock_mono_at(results->options.clock,
+                              (struct toc_wall){held_of(first)->write_from_ms})
+                .ns;
+    return at_ns < latest_ns ? at_ns : latest_ns;
+}
+
 int64_t
 exec_results_step(struct exec_results *results)
 {
     const struct toc_clock *clk = results->options.clock;
     int64_t now_ns = toc_clock_mono(clk).ns;
     int64_t now_ms = toc_clock_wall(clk).ms;
-    int64_t latest_ns = now_ns + STEP_MS_MAX * TOC_NS_PER_MS;
 
     if (results->n_waiting == 0 || results->failures > 0)
-        take(results, now_ns);
+        take(results, now_ns, now_ms);
     if (results->n == 0) {
         if (results->n_waiting == 0)
-            return latest_ns;
+            return look_again_ns(results, now_ns);
         if (!gathered(results, now_ns))
             return gather_until(results);
-        take(results, now_ns);
+        take(results, now_ns, now_ms);
         fill(results, now_ns);
     }
     if (results->retry_ns > now_ns)
@@ -385,8 +438,15 @@ exec_results_done(struct exec_results *results)
 {
     size_t left;
     struct toc_link *link;
+    struct toc_heap_node *node;
 
-    take(results, results->pace.slice_ns);
+    take(results, results->pace.slice_ns, 0);
+    if (results->held.len > 0)
+        TOC_LOG(INFO, "result.left",
+                F_MSG("calls may still run, their locks will expire"),
+                F_UINT("left", results->held.len));
+    while ((node = toc_heap_pop(&results->held)) != NULL)
+        gone(results, held_of(node));
     left = results->n + results->n_waiting;
     if (left > 0)
         TOC_LOG(ERROR, "result.unwritten",
@@ -397,5 +457,6 @@ exec_results_done(struct exec_results *results)
     results->n = 0;
     while ((link = toc_list_pop(&results->waiting)) != NULL)
         gone(results, attempt_of(link));
+    toc_heap_done(&results->held);
     exec_inbox_done(&results->inbox);
 }

@@ -76,7 +76,6 @@ init_care(struct sched_parts *parts)
             .key_window_ms = settings->key_window_hours * MS_PER_HOUR});
     parts->skew.clk = opt->clk;
     parts->skew.store = opt->store;
-    parts->skew.refused_ms = opt->refused_ms;
 }
 
 void

@@ -24,10 +24,9 @@ struct sched_parts_options {
     const struct toc_clock *clk;
     struct toc_store *store;
     struct toc_bus *bus;
-    int32_t partitions;          /* as the topics have */
-    const char *const *topics;   /* by priority */
-    const char *group;           /* of the executors */
-    _Atomic int64_t *refused_ms; /* see struct sched_skew */
+    int32_t partitions;        /* as the topics have */
+    const char *const *topics; /* by priority */
+    const char *group;         /* of the executors */
 };
 
 struct sched_parts {

@@ -277,9 +277,11 @@ init_access(struct sched_runner *runner)
                                       .rpc = runner->client});
     sched_combiner_init(
         &runner->combiner,
-        &(struct sched_combiner_options){.clk = opt->clk, .store = opt->store});
+        &(struct sched_combiner_options){
+            .clk = opt->clk, .store = opt->store, .skew = &runner->parts.skew});
     runner->access.clk = opt->clk;
     runner->access.store = opt->store;
+    runner->access.skew = &runner->parts.skew;
     runner->access.combiner = &runner->combiner;
     runner->access.workers = sched_workers_new(WORKER_QUEUE);
     runner->access.peers = runner->peers;
@@ -376,16 +378,14 @@ sched_runner_new(const struct sched_runner_options *opt,
     runner->opt = *opt;
     for (size_t i = 0; i < LOOPS; i++)
         toc_bell_init(&runner->loops[i].own_bell);
-    sched_parts_init(
-        &runner->parts,
-        &(struct sched_parts_options){.settings = opt->settings,
-                                      .clk = opt->clk,
-                                      .store = opt->store,
-                                      .bus = opt->bus,
-                                      .partitions = opt->partitions,
-                                      .topics = opt->topics,
-                                      .group = opt->group,
-                                      .refused_ms = &runner->access.skew_ms});
+    sched_parts_init(&runner->parts, &(struct sched_parts_options){
+                                         .settings = opt->settings,
+                                         .clk = opt->clk,
+                                         .store = opt->store,
+                                         .bus = opt->bus,
+                                         .partitions = opt->partitions,
+                                         .topics = opt->topics,
+                                         .group = opt->group});
     init_access(runner);
     init_balance(runner);
     start_access(runner);

@@ -22,11 +22,17 @@ ahead_of_boot_ms(const struct sched_skew *skew)
            toc_clock_boot(skew->clk).ns / TOC_NS_PER_MS;
 }
 
+static bool
+is_off(int64_t off_ms)
+{
+    return off_ms > SCHED_SKEW_MAX_MS || off_ms < -SCHED_SKEW_MAX_MS;
+}
+
 static void
 judge(struct sched_skew *skew, int64_t off_ms)
 {
-    bool bad = off_ms > SCHED_SKEW_MAX_MS || off_ms < -SCHED_SKEW_MAX_MS;
-    bool was_bad = atomic_load(skew->refused_ms) != 0;
+    bool bad = is_off(off_ms);
+    bool was_bad = is_off(atomic_load(&skew->off_ms));
 
     if (bad && !was_bad)
         TOC_LOG(ERROR, "clock.skewed",
@@ -37,20 +43,28 @@ judge(struct sched_skew *skew, int64_t off_ms)
     if (!bad && was_bad)
         TOC_LOG(INFO, "clock.right", F_MSG("the clock is right again"),
                 F_INT("ahead_ms", off_ms));
-    atomic_store(skew->refused_ms, bad ? off_ms : 0);
-    skew->measured = true;
     skew->ok = !bad;
     atomic_store(&skew->ahead_ms, ahead_of_boot_ms(skew));
-    atomic_store(&skew->right, !bad);
+    atomic_store(&skew->off_ms, off_ms);
+    atomic_store(&skew->measured, true);
+}
+
+int64_t
+sched_skew_off_ms(struct sched_skew *skew)
+{
+    int64_t set_ms, off_ms;
+
+    if (!atomic_load(&skew->measured))
+        return 0;
+    set_ms = ahead_of_boot_ms(skew) - atomic_load(&skew->ahead_ms);
+    off_ms = atomic_load(&skew->off_ms) + set_ms;
+    return is_off(off_ms) ? off_ms : 0;
 }
 
 bool
 sched_skew_right(struct sched_skew *skew)
 {
-    int64_t set_ms = ahead_of_boot_ms(skew) - atomic_load(&skew->ahead_ms);
-
-    return atomic_load(&skew->right) && set_ms <= SCHED_SKEW_MAX_MS &&
-           set_ms >= -SCHED_SKEW_MAX_MS;
+    return atomic_load(&skew->measured) && sched_skew_off_ms(skew) == 0;
 }
 
 int64_t

@@ -4,7 +4,7 @@
  * times from delays. Nor does it write what rests on "now": it would free locks
  * that are held, or raise marks over rows to come.
  *
- * Threads: skew; sched_skew_right: any. Blocking: a store call.
+ * Threads: skew; off_ms and right: any. Blocking: a store call.
  */
 #ifndef TOC_SCHEDULER_SKEW_H
 #define TOC_SCHEDULER_SKEW_H
@@ -20,11 +20,10 @@
 struct sched_skew {
     const struct toc_clock *clk;
     struct toc_store *store;
-    _Atomic int64_t *refused_ms; /* the access service's; 0: fine */
-    bool measured;               /* at least once */
-    bool ok;                     /* the last one worked and was fine */
-    _Atomic bool right;          /* the last one that worked was fine */
-    _Atomic int64_t ahead_ms;    /* wall clock less boot clock, then */
+    bool ok;                  /* the last one worked and was fine */
+    _Atomic bool measured;    /* at least once */
+    _Atomic int64_t off_ms;   /* by the last one that worked */
+    _Atomic int64_t ahead_ms; /* wall clock less boot clock, then */
 };
 
 /* How far our clock is ahead (negative: behind), less what the round trip may
@@ -32,7 +31,10 @@ struct sched_skew {
 int64_t sched_skew_of(int64_t before_ms, int64_t after_ms, int64_t store_ms);
 /* Returns when to step again (monotonic ns). */
 int64_t sched_skew_step(struct sched_skew *skew);
-/* Was the clock measured and right, and has nobody set it since? */
+/* How far off the clock is, as last measured and with what it was set by since
+ * then; 0 when that is tolerable, or nothing is known yet. */
+int64_t sched_skew_off_ms(struct sched_skew *skew);
+/* Was the clock measured, and is it not off? */
 bool sched_skew_right(struct sched_skew *skew);
 
 #endif

@@ -217,6 +217,22 @@ say(struct sched_combiner *combiner, enum toc_status st,
     combiner->failing = st != TOC_OK;
 }
 
+/* A clock that was set a moment ago would put tasks where nobody looks for
+ * them. */
+static bool
+clock_is_off(struct sched_combiner *combiner, struct toc_error *reterr)
+{
+    int64_t off_ms = 0;
+
+    if (combiner->opt.skew != NULL)
+        off_ms = sched_skew_off_ms(combiner->opt.skew);
+    if (off_ms != 0)
+        (void)toc_error_set(reterr, TOC_UNAVAILABLE, "clock", 0,
+                            "this node's clock is %lld ms off the database's",
+                            (long long)off_ms);
+    return off_ms != 0;
+}
+
 static int64_t
 store_part(struct sched_combiner *combiner)
 {
@@ -226,6 +242,10 @@ store_part(struct sched_combiner *combiner)
     struct toc_error err = {0};
     enum toc_status st;
 
+    if (clock_is_off(combiner, &err)) {
+        finish_part(combiner, n, now.ns, TOC_UNAVAILABLE, &err);
+        return now.ns;
+    }
     for (size_t i = 0; i < n; i++)
         submits[i] = &combiner->batch[combiner->at + i]->submit;
     st = toc_store_submit(combiner->opt.store, submits, n,

@@ -25,6 +25,7 @@
 #include "common/base/thread.h"
 #include "common/clock/clock.h"
 #include "common/store/store.h"
+#include "scheduler/skew.h"
 
 #include <stdbool.h>
 #include <stdatomic.h>
@@ -55,8 +56,10 @@ struct sched_submit_item {
 struct sched_combiner_options {
     const struct toc_clock *clk;
     struct toc_store *store;
-    size_t queue_rows_max;  /* 0: 20,000 */
-    size_t queue_bytes_max; /* 0: 64 MiB */
+    struct sched_skew *skew; /* nothing is stored by a clock that is off; NULL:
+                              * not looked at */
+    size_t queue_rows_max;   /* 0: 20,000 */
+    size_t queue_bytes_max;  /* 0: 64 MiB */
 };
 
 struct sched_combiner {

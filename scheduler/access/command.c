@@ -205,6 +205,12 @@ run_one(struct errand *errand, struct ask *ask, enum toc_command_kind kind,
 {
     if (gone(errand, ask))
         return;
+    if (sched_skew_off_ms(errand->access->skew) != 0) {
+        toc_rpc_failure_set(&ask->failure, TOC_UNAVAILABLE,
+                            "this node's clock was set, and is off the "
+                            "database's; ask another");
+        return;
+    }
     if (ask->ask.validate_only)
         try_out(errand, ask, kind, find);
     else

@@ -36,7 +36,7 @@ sched_access_handle(void *self, unsigned method,
                     const ProtobufCMessage *request, struct toc_rpc_call *call)
 {
     struct sched_access *access = self;
-    int64_t skew_ms = atomic_load(&access->skew_ms);
+    int64_t skew_ms = sched_skew_off_ms(access->skew);
 
     TOC_ASSERT(method_is(SCHED_RUN_NOW, "RunNow"));
     if (skew_ms != 0) {

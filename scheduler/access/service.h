@@ -18,6 +18,7 @@
 #include "scheduler/access/names.h"
 #include "scheduler/access/workers.h"
 #include "scheduler/peers.h"
+#include "scheduler/skew.h"
 
 struct sched_access {
     const struct toc_clock *clk;
@@ -28,8 +29,7 @@ struct sched_access {
     struct sched_names *names;
     size_t payload_max;
     int64_t key_window_ms;
-    /* The clock is too far from the database's: nothing is taken. */
-    _Atomic int64_t skew_ms; /* 0: fine */
+    struct sched_skew *skew; /* a clock that is off: nothing is taken */
 };
 
 /* The handler of toc.v1.TimeoutService; self: struct sched_access. */

@@ -22,7 +22,7 @@ struct call {
     int64_t not_after_ms;
     struct toc_answer answer;
     bool starting; /* its executor's loop stands in start */
-    bool begun, answer_lost;
+    bool was_begun, answer_lost;
     struct sim_event arrives, ends, stops, answered, expires;
 };
 
@@ -106,8 +106,10 @@ on_answered(struct sim_event *event)
         sim_place(proc->world, event, proc->frozen_until_ns);
         return;
     }
-    if (!call->answer_lost)
+    if (!call->answer_lost) {
+        call->task->told += call->was_begun && call->ask != NULL;
         end_ask(call, &answer);
+    }
     drop_if_over(call);
 }
 
@@ -170,7 +172,6 @@ handler_ends(struct call *call, bool done)
 {
     struct sim_business *business = call->caller->business;
 
-    call->begun = false;
     sim_remove(business->world, &call->stops);
     sim_remove(business->world, &call->ends);
     sim_ledger_ends(business->ledger, call->task, done);
@@ -194,8 +195,12 @@ on_stops(struct sim_event *event)
 {
     struct call *call = toc_container_of(event, struct call, stops);
 
-    handler_ends(call, call->task->manner == SIM_LATE_ONCE);
-    send_answer(call, TOC_ANSWER_DONE, "");
+    bool late = call->task->manner == SIM_LATE_ONCE;
+
+    handler_ends(call, late);
+    if (late)
+        send_answer(call, TOC_ANSWER_DONE, "");
+    drop_if_over(call);
 }
 
 static void
@@ -217,7 +222,7 @@ on_arrives(struct sim_event *event)
         send_answer(call, TOC_ANSWER_REFUSED, "past toc-not-after");
         return;
     }
-    call->begun = true;
+    call->was_begun = true;
     sim_ledger_begins(business->ledger, call->task, call->row_due_ms,
                       call->attempt);
     sim_place(world, &call->ends,

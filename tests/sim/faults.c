@@ -78,6 +78,8 @@ can_meet(const struct toc_fault_op *op, enum sim_fault_kind kind)
     static const char *const writes[] = {"submit", "claim", "finish", "command",
                                          "free_expired"};
 
+    if (kind == SIM_LOSE_ACK)
+        return strcmp(op->op, "send") != 0; /* it only hands over */
     if (kind != SIM_HOLD && kind != SIM_HOLD_LOST)
         return true;
     if (strcmp(op->port, "store") != 0)
@@ -207,7 +209,8 @@ pause_for(struct sim_door *door, int64_t ns)
 static void
 on_the_way(struct sim_door *door)
 {
-    pause_for(door, sim_between(door->proc->world, WAY_NS_MIN, WAY_NS_MAX));
+    if (!door->at_once)
+        pause_for(door, sim_between(door->proc->world, WAY_NS_MIN, WAY_NS_MAX));
 }
 
 /* Its loops never go on: the kill is an event of its own. */
@@ -221,10 +224,8 @@ die(struct sim_door *door, const struct sim_fault *fault)
 static void
 freeze(struct sim_door *door, const struct sim_fault *fault)
 {
-    struct sim_world *world = door->proc->world;
-
-    sim_proc_freeze(door->proc, world->now_ns + fault->span_ns);
-    sim_loop_pause(world->now_ns + fault->span_ns);
+    door->faults->freeze(door->faults->arg, door->proc, fault->span_ns);
+    pause_for(door, 0); /* goes on when it thaws */
 }
 
 /* Those after the effect are after's. */
@@ -295,6 +296,8 @@ after(void *arg, const struct toc_fault_op *op, enum toc_status st)
 
     (void)op;
     (void)st;
+    if (door->port == SIM_STORE)
+        door->faults->settle(door->faults->arg);
     (void)sim_pool_use(&door->proc->pool);
     if (sim_loop_running() == NULL)
         return;

@@ -78,7 +78,9 @@ struct sim_faults {
     void *arg;
     void (*strike)(void *arg, struct sim_fault *fault); /* at its time */
     void (*kill)(void *arg, struct sim_proc *proc, int64_t back_ns);
+    void (*freeze)(void *arg, struct sim_proc *proc, int64_t span_ns);
     void (*hold)(void *arg, bool commits, int64_t span_ns);
+    void (*settle)(void *arg); /* an operation of the store had its effect */
 };
 
 /* A door: what a process's decorated port asks. */
@@ -87,7 +89,9 @@ struct sim_door {
     struct sim_faults *faults;
     struct sim_proc *proc;
     enum sim_port port;
-    bool cut; /* nothing gets through */
+    bool
+        at_once; /* the operation only hands something over: it takes no time */
+    bool cut;    /* nothing gets through */
 };
 
 const char *sim_fault_name(enum sim_fault_kind kind);

@@ -101,6 +101,17 @@ enter(void)
     TOC_ASSERT(setcontext(&main_context) == 0);
 }
 
+/* Apart, because getcontext may return twice in the compiler's eyes. */
+static void
+make_context(struct sim_fiber *fiber)
+{
+    TOC_ASSERT(getcontext(&fiber->context) == 0);
+    fiber->context.uc_stack.ss_sp = fiber->stack;
+    fiber->context.uc_stack.ss_size = STACK_BYTES;
+    fiber->context.uc_link = NULL;
+    makecontext(&fiber->context, enter, 0);
+}
+
 struct sim_fiber *
 sim_fiber_new(sim_fiber_fn *fn, void *arg)
 {
@@ -114,11 +125,7 @@ sim_fiber_new(sim_fiber_fn *fn, void *arg)
     fiber->ended = false;
     fiber->fake_stack = NULL;
     forget_frames(fiber);
-    TOC_ASSERT(getcontext(&fiber->context) == 0);
-    fiber->context.uc_stack.ss_sp = fiber->stack;
-    fiber->context.uc_stack.ss_size = STACK_BYTES;
-    fiber->context.uc_link = NULL;
-    makecontext(&fiber->context, enter, 0);
+    make_context(fiber);
     return fiber;
 }
 

@@ -92,7 +92,7 @@ check_promise(struct sim_ledger *ledger, const struct sim_task *task)
         sim_broken(ledger, task, "called after \"cancelled\" was answered");
     if (task->promise == SIM_PAUSED)
         sim_broken(ledger, task, "called while paused");
-    if (task->noted)
+    if (task->noted && task->begun >= task->last)
         sim_broken(ledger, task,
                    "called again after a cancel of the running call was noted");
 }
@@ -106,8 +106,9 @@ sim_ledger_begins(struct sim_ledger *ledger, struct sim_task *task,
     check_promise(ledger, task);
     if (task->running > 0)
         sim_broken(ledger, task, "two calls of one fire at the same time");
-    if (task->at_most_once && task->begun > task->redriven)
-        sim_broken(ledger, task, "called again although at most once");
+    if (task->at_most_once && task->begun > task->told)
+        sim_broken(ledger, task,
+                   "called again, at most once, after an unknown outcome");
     ledger->calls++;
     ledger->repeats += task->done > 0;
     task->begun++;

@@ -7,7 +7,8 @@
  *   - not after a command answered "cancelled", nor while "paused" stands;
  *   - no other call of the same fire is in progress (handlers honour
  *     toc-not-after: they refuse later calls, and stop at it);
- *   - a task that is at most once begins once.
+ *   - a task that is at most once begins again only when it is known how each
+ *     call before ended.
  * A command whose answer is out leaves both outcomes open.
  *
  * The first thing that is broken ends the world.
@@ -53,10 +54,11 @@ struct sim_task {
     enum sim_promise promise;
     int out;     /* commands whose answers are out */
     bool noted;  /* a cancel was answered "too late": no retry follows */
+    int last;    /* noted: no call begins beyond this number of them */
     int begun;   /* calls that began */
+    int told;    /* answers to such calls that reached who had asked */
     int running; /* in progress, within toc-not-after */
     int done;    /* that the business did */
-    int redriven;
 };
 
 struct sim_ledger {

@@ -26,6 +26,7 @@ static struct {
     struct toc_thread combining, workers[4];
     _Atomic bool stop;
     struct toc_str details; /* of the last failure */
+    struct sched_skew skew;
 } sx;
 
 static void
@@ -63,6 +64,8 @@ start(void)
                                           .clk = clk, .store = fx.store});
     sx.access.clk = clk;
     sx.access.store = fx.store;
+    sx.access.skew = &sx.skew;
+    sx.skew.clk = clk;
     sx.access.combiner = &sx.combiner;
     sx.access.workers = sched_workers_new(100);
     sx.access.names = sched_names_new(fx.store, clk);
@@ -481,7 +484,11 @@ START_TEST(refused_by_name)
                      TOC_UNIMPLEMENTED);
     request->scene = toc_arena_printf(&fx.arena, "food");
     ck_assert_int_eq(call_fails("Submit", request), TOC_UNIMPLEMENTED);
-    atomic_store(&sx.access.skew_ms, 1500);
+    atomic_store(&sx.skew.off_ms, 1500);
+    atomic_store(&sx.skew.measured, true);
+    atomic_store(&sx.skew.ahead_ms,
+                 toc_clock_wall(sx.access.clk).ms -
+                     toc_clock_boot(sx.access.clk).ns / TOC_NS_PER_MS);
     ck_assert_int_eq(call_fails("Submit", request_of("1", 600)),
                      TOC_UNAVAILABLE);
     ck_assert_int_eq(raw("SELECT COUNT(*) FROM task_info"), 0);

@@ -242,7 +242,7 @@ fake_store_init(struct fake_store *store, struct toc_clock_sim *sim)
                                              .now = fake_now,
                                              .renew = fake_renew};
 
-    store->port = (struct toc_store){&ops, store};
+    store->port = (struct toc_store){.ops = &ops, .self = store};
     store->clk = &sim->clock;
     store->sim = sim;
 }

@@ -182,8 +182,32 @@ START_TEST(only_the_refused_result_is_given_up)
 }
 END_TEST
 
-TOC_CHECK_MAIN("exec_results", written_at_once_when_idle,
-               gathered_at_a_high_rate,
+/* Whoever gave no answer may be at work until the call's end by its own clock:
+ * until then nobody else may begin, and a cancel must hear that it is too late.
+ */
+START_TEST(an_unknown_outcome_keeps_its_lock)
+{
+    struct toc_task *rows[2];
+    struct rig *rig = rig_with_calls(2, rows);
+    int64_t lock_ms = rows[0]->lock_until_ms;
+
+    fake_answer(&rig->invoke, 0,
+                (struct toc_answer){.kind = TOC_ANSWER_UNKNOWN});
+    fake_answer(&rig->invoke, 1,
+                (struct toc_answer){.kind = TOC_ANSWER_UNREACHABLE});
+    rig_run(rig, lock_ms - 501 - rig_now(rig));
+    ck_assert_int_eq(rows[0]->state, TOC_STATE_EXECUTING);
+    ck_assert_int_eq(rows[1]->state, TOC_STATE_RETRY); /* surely not begun */
+    rig_run(rig, 100);
+    ck_assert_int_eq(rows[0]->state, TOC_STATE_RETRY);
+    ck_assert_int_eq(rows[0]->attempt, 1);
+    ck_assert_uint_eq(rig_count(&rig->counters.lost), 0);
+    rig_free(rig);
+}
+END_TEST
+
+TOC_CHECK_MAIN("exec_results", an_unknown_outcome_keeps_its_lock,
+               written_at_once_when_idle, gathered_at_a_high_rate,
                kept_while_the_store_fails_and_locks_renewed_first,
                renewal_that_fails_is_tried_again, a_slow_store_loses_no_lock,
                renewals_do_not_stand_before_writes, late_result_changes_nothing,

@@ -25,7 +25,6 @@ static struct rig {
     struct sched_loader loader;
     struct sched_sweep sweep;
     struct sched_skew skew;
-    _Atomic int64_t refused_ms;
     int64_t publisher_ns, loader_ns, sweep_ns;
     bool with_loader, with_sweep;
 } rig;
@@ -92,7 +91,6 @@ rig_set_up_with(size_t entries_max, int64_t lag_max)
                                                    .period_ms = 5000});
     rig.skew.clk = clk;
     rig.skew.store = &rig.store->port;
-    rig.skew.refused_ms = &rig.refused_ms;
     rig_compare_clocks(0);
     rig.with_loader = rig.with_sweep = true;
 }

@@ -373,7 +373,7 @@ START_TEST(nothing_is_written_before_the_clock_was_measured)
     struct toc_task *task;
 
     set_up();
-    atomic_store(&rig.skew.right, false);
+    atomic_store(&rig.skew.measured, false);
     task = locked_for_an_hour();
     task->lock_until_ms = rig_now();
     rig_run(11000);
