@@ -90,3 +90,17 @@ toc_store_mem_check(struct toc_store_mem *self, struct toc_buf *out)
         check_key(&c, row);
     return out->len == before;
 }
+
+void
+toc_store_mem_lost(struct toc_store_mem *self, toc_store_task_fn *fn, void *arg)
+{
+    TOC_CLEANUP(toc_mem_leave)
+    struct toc_store_mem *store = toc_mem_enter(self);
+    struct checking c = {store, NULL};
+    struct toc_mem_place place = {0, 0};
+    const struct toc_mem_row *row;
+
+    while (TOC_MEM_EACH(store, TOC_MEM_TASK, row, place))
+        if (!toc_state_ended(row->task.state) && is_lost(&c, row))
+            fn(arg, &row->task);
+}

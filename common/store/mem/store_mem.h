@@ -67,6 +67,9 @@ void toc_store_mem_set_shard(struct toc_store_mem *store,
  * mark that is not recorded, keys that lead to their tasks, and the like? Adds
  * a line for each thing that is not. */
 bool toc_store_mem_check(struct toc_store_mem *store, struct toc_buf *out);
+/* Calls fn for each unfinished row behind its mark that is not recorded. */
+void toc_store_mem_lost(struct toc_store_mem *store, toc_store_task_fn *fn,
+                        void *arg);
 
 /* Everything that is committed, as lines of text, sorted: equal stores give
  * equal texts. */
