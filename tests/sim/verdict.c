@@ -18,6 +18,18 @@ sim_check_now(struct sim_history *history)
     toc_store_mem_lost(history->servers.store, behind_the_mark, history);
 }
 
+/* Keys lead to their tasks, and the like. */
+static void
+check_store(struct sim_history *history)
+{
+    struct toc_buf said = {0};
+
+    if (!toc_store_mem_check(history->servers.store, &said))
+        sim_broken(&history->ledger, NULL, "the store: %.*s", (int)said.len,
+                   said.data);
+    toc_buf_done(&said);
+}
+
 /* ---- the end --------------------------------------------------------- */
 
 static bool
@@ -74,6 +86,7 @@ sim_check_end(struct sim_history *history)
     struct sim_pool *before = sim_pool_use(&history->world.pool);
 
     sim_check_now(history);
+    check_store(history);
     if (!sim_clients_quiet(history))
         sim_broken(&history->ledger, NULL, "a client waits at the end");
     for (int32_t i = 0; i < history->ledger.n; i++)
