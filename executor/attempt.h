@@ -23,9 +23,10 @@ struct exec_attempt {
     struct toc_arena arena; /* of spec, and of what was read from the row */
     uint64_t token;
     int64_t lock_until_ms;
-    /* Its call may still run until then: not written back before (wall clock;
+    int64_t lock_until_boot_ns; /* the same, as it was when claimed */
+    /* Its call may still run until then: not written back before (boot clock;
      * 0: at once). */
-    int64_t write_from_ms;
+    int64_t write_from_ns;
     struct toc_heap_node held; /* the results', until then */
     struct toc_finish finish;  /* what is to be written back */
     char error[TOC_ERROR_MAX];

@@ -294,6 +294,10 @@ win(struct exec_core *core, struct exec_item *item, const struct toc_task *row)
     exec_core_decided(core, item);
     atomic_fetch_add(&core->attempts, 1);
     attempt = exec_attempt_new(item, row, &core->batch.lock, &spec_ok);
+    attempt->lock_until_boot_ns =
+        core->batch.begun.ns +
+        (core->batch.lock.lock_until_ms - core->batch.lock.now_ms) *
+            TOC_NS_PER_MS;
     if (spec_ok)
         return attempt;
     fail_unreadable(core, attempt);

@@ -34,12 +34,13 @@ exec_session_holds(const struct exec_core *core)
  * the write, which would else meet a lock that has ended.
  */
 static int64_t
-write_from_ms(const struct exec_core *core, const struct exec_attempt *attempt,
+write_from_ns(const struct exec_core *core, const struct exec_attempt *attempt,
               const struct toc_fire *fire)
 {
     if (fire->answer.kind != TOC_ANSWER_UNKNOWN)
         return 0;
-    return attempt->lock_until_ms - core->options.margin_ms / 4;
+    return attempt->lock_until_boot_ns -
+           core->options.margin_ms * TOC_NS_PER_MS / 4;
 }
 
 static void
@@ -53,7 +54,7 @@ call_ended(struct toc_call *ended)
         struct exec_attempt *attempt = call->attempts[i];
 
         exec_attempt_answer(attempt, &call->fires[i], now_ms);
-        attempt->write_from_ms = write_from_ms(core, attempt, &call->fires[i]);
+        attempt->write_from_ns = write_from_ns(core, attempt, &call->fires[i]);
         exec_inbox_post(core->options.results, &attempt->link);
     }
     exec_call_post(core, call);

@@ -27,7 +27,7 @@ held_of(const struct toc_heap_node *node)
 static bool
 sooner(const struct toc_heap_node *a, const struct toc_heap_node *b)
 {
-    return held_of(a)->write_from_ms < held_of(b)->write_from_ms;
+    return held_of(a)->write_from_ns < held_of(b)->write_from_ns;
 }
 
 void
@@ -71,19 +71,19 @@ admit(struct exec_results *results, struct exec_attempt *attempt,
 }
 
 static void
-admit_held(struct exec_results *results, int64_t now_ns, int64_t now_ms)
+admit_held(struct exec_results *results, int64_t now_ns, int64_t boot_ns)
 {
     struct toc_heap_node *node;
 
     while ((node = toc_heap_min(&results->held)) != NULL &&
-           held_of(node)->write_from_ms <= now_ms) {
+           held_of(node)->write_from_ns <= boot_ns) {
         (void)toc_heap_pop(&results->held);
         admit(results, held_of(node), now_ns);
     }
 }
 
 static void
-take(struct exec_results *results, int64_t now_ns, int64_t now_ms)
+take(struct exec_results *results, int64_t now_ns, int64_t boot_ns)
 {
     struct toc_link posted, *link;
     size_t n = 0;
@@ -93,13 +93,13 @@ take(struct exec_results *results, int64_t now_ns, int64_t now_ms)
     while ((link = toc_list_pop(&posted)) != NULL) {
         struct exec_attempt *attempt = attempt_of(link);
 
-        if (attempt->write_from_ms > now_ms)
+        if (attempt->write_from_ns > boot_ns)
             toc_heap_insert(&results->held, &attempt->held);
         else
             admit(results, attempt, now_ns);
         n++;
     }
-    admit_held(results, now_ns, now_ms);
+    admit_held(results, now_ns, boot_ns);
     exec_pace_note(&results->pace, n, now_ns);
 }
 
@@ -395,18 +395,15 @@ write_back(struct exec_results *results, int64_t now_ms)
 
 /* When there is something to do though nothing is posted. */
 static int64_t
-look_again_ns(const struct exec_results *results, int64_t now_ns)
+look_again_ns(const struct exec_results *results, int64_t now_ns,
+              int64_t boot_ns)
 {
-    int64_t latest_ns = now_ns + STEP_MS_MAX * TOC_NS_PER_MS;
     const struct toc_heap_node *first = toc_heap_min(&results->held);
-    int64_t at_ns;
+    int64_t wait_ns = STEP_MS_MAX * TOC_NS_PER_MS;
 
-    if (first == NULL)
-        return latest_ns;
-    at_ns = toc_clock_mono_at(results->options.clock,
-                              (struct toc_wall){held_of(first)->write_from_ms})
-                .ns;
-    return at_ns < latest_ns ? at_ns : latest_ns;
+    if (first != NULL && held_of(first)->write_from_ns - boot_ns < wait_ns)
+        wait_ns = held_of(first)->write_from_ns - boot_ns;
+    return now_ns + wait_ns;
 }
 
 int64_t
@@ -414,16 +411,17 @@ exec_results_step(struct exec_results *results)
 {
     const struct toc_clock *clk = results->options.clock;
     int64_t now_ns = toc_clock_mono(clk).ns;
+    int64_t boot_ns = toc_clock_boot(clk).ns;
     int64_t now_ms = toc_clock_wall(clk).ms;
 
     if (results->n_waiting == 0 || results->failures > 0)
-        take(results, now_ns, now_ms);
+        take(results, now_ns, boot_ns);
     if (results->n == 0) {
         if (results->n_waiting == 0)
-            return look_again_ns(results, now_ns);
+            return look_again_ns(results, now_ns, boot_ns);
         if (!gathered(results, now_ns))
             return gather_until(results);
-        take(results, now_ns, now_ms);
+        take(results, now_ns, boot_ns);
         fill(results, now_ns);
     }
     if (results->retry_ns > now_ns)

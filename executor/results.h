@@ -4,7 +4,7 @@
  * At a low rate each result is written at once; at a higher one they gather for
  * up to GATHER_MS_MAX, so that a transaction holds about GATHER_N of them. What
  * comes while one transaction commits goes into the next. An attempt whose call
- * may still run is held until it cannot any more (write_from_ms).
+ * may still run is held until it cannot any more (write_from_ns).
  *
  * A store that fails changes nothing: the batch is kept and written again. And
  * whether it fails or is only slow, locks of what waits that end soon are
@@ -42,7 +42,7 @@ struct exec_results {
     struct exec_results_options options;
     struct exec_inbox inbox; /* any thread posts attempts */
 
-    struct toc_heap held;    /* attempts, by write_from_ms */
+    struct toc_heap held;    /* attempts, by write_from_ns */
     struct toc_link waiting; /* attempts */
     size_t n_waiting;
     int64_t first_end_ms; /* no lock of these ends before */
