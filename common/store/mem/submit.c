@@ -254,11 +254,11 @@ place(struct toc_mem_txn *txn, struct toc_submit *item, int64_t now_ms,
     if (toc_mem_read(txn, TOC_MEM_SHARD, &key)->shard.state == TOC_SHARD_MOVING)
         return toc_error_set(reterr, TOC_UNAVAILABLE, "mem", 0,
                              "shard %u is being moved", shard);
-    task->slot_ms = toc_slot_for_due(task->due_ms, now_ms);
+    task->slot_ms =
+        toc_mem_slot_above(toc_slot_for_due(task->due_ms, now_ms), low_ms);
     if (id_is_zero(&task->id))
         task->id = toc_task_id_make(task->key_hash, task->slot_ms,
                                     (uint32_t)toc_rng_next(&txn->store->rng));
-    task->slot_ms = toc_mem_slot_above(task->slot_ms, low_ms);
     *ret_low = low_ms;
     return TOC_OK;
 }

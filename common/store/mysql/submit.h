@@ -31,6 +31,7 @@ struct toc_submit_entry {
     struct toc_submit_holder old;
     size_t order; /* as given */
     bool raised;  /* above its mark, with its key inserted already */
+    struct toc_task_id key_id; /* which the key was inserted with */
     enum toc_submit_result sent_result;
     bool given;    /* the caller gave the id: it was sent in an earlier call */
     bool has_past; /* stored before, and has lost its key since: decided */

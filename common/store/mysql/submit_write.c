@@ -7,6 +7,8 @@
 #include "common/store/mysql/log.h"
 #include "common/store/mysql/row.h"
 
+#include <string.h>
+
 /* Cancels the old task; parked, it moves to now (see command.c). */
 static void
 cancel_old(struct toc_my_conn *conn, const struct toc_submitting *s,
@@ -78,17 +80,36 @@ log_cancel(struct toc_my_conn *conn, const struct toc_submit_entry *e,
     toc_log_values(&conn->sql, &row);
 }
 
+/* An id tells where its task was first stored: one that is new, and was raised
+ * above the mark, is made anew. One that may be stored already stays. */
+static void
+raise_id(const struct toc_my_conn *conn, struct toc_submit_entry *e)
+{
+    struct toc_task *task = e->item->task;
+    struct toc_task_id id = toc_task_id_make(task->key_hash, task->slot_ms, 0);
+
+    e->key_id = task->id;
+    if (!e->raised || e->plan == TOC_SUBMIT_PLAN_DECIDED || e->given ||
+        conn->again->unknown)
+        return;
+    memcpy(id.b + 12, task->id.b + 12, 4); /* the random part */
+    task->id = id;
+}
+
 /* The key was inserted before the mark was known. */
 static void
-raise_key(struct toc_my_conn *conn, const struct toc_task *task)
+raise_key(struct toc_my_conn *conn, const struct toc_submit_entry *e)
 {
+    const struct toc_task *task = e->item->task;
     struct toc_buf *sql = toc_my_next(conn);
 
-    toc_buf_printf(sql, "UPDATE task_key SET slot_ms=%lld WHERE key_hash=",
+    toc_buf_printf(sql, "UPDATE task_key SET slot_ms=%lld,task_id=",
                    (long long)task->slot_ms);
+    toc_sql_id(sql, task->id);
+    toc_buf_text(sql, " WHERE key_hash=");
     toc_sql_hash(sql, task->key_hash);
     toc_buf_text(sql, " AND task_id=");
-    toc_sql_id(sql, task->id);
+    toc_sql_id(sql, e->key_id);
     toc_my_guard_rows(conn, 1);
 }
 
@@ -112,7 +133,7 @@ write_takeovers(struct toc_my_conn *conn, const struct toc_submitting *s)
         if (e->has_past)
             remove_key(conn, e->item->task);
         if (e->plan == TOC_SUBMIT_PLAN_NEW && e->raised)
-            raise_key(conn, e->item->task);
+            raise_key(conn, e);
         if (e->plan != TOC_SUBMIT_PLAN_TAKE &&
             e->plan != TOC_SUBMIT_PLAN_REPLACE)
             continue;
@@ -225,6 +246,8 @@ toc_submit_write(struct toc_my_conn *conn, struct toc_submitting *s,
 
     toc_my_begin(conn);
     if (!as_packed(s)) {
+        for (size_t i = 0; i < s->n; i++)
+            raise_id(conn, &s->entries[i]);
         toc_submit_pack(s, conn->packet_max);
         write_takeovers(conn, s);
     }

@@ -142,6 +142,7 @@ START_TEST(where_rows_live)
     struct toc_task low = su_task("low", "", su.now - 1000);
     struct toc_submit item = su_submit(&low, 1, TOC_ON_CONFLICT_REJECT);
     struct toc_submit *items[] = {&item};
+    struct toc_log_entry *log;
     int64_t mark_ms;
 
     ck_assert_int_eq(past.slot_ms, su.now);
@@ -153,6 +154,12 @@ START_TEST(where_rows_live)
     ck_assert_int_eq(low.slot_ms, mark_ms + 1);
     ck_assert_int_eq(su_get(low.id).slot_ms, mark_ms + 1);
     su_check_key(&low);
+    /* The id says where it was first, also when the mark raised it: from there
+     * its log is followed. */
+    ck_assert_int_eq(toc_task_id_first_slot(low.id), low.slot_ms);
+    su_do(TOC_COMMAND_PAUSE, low.id);
+    su_do(TOC_COMMAND_RESUME, low.id);
+    ck_assert_uint_eq(su_timeline(low.id, &log), 2);
 }
 END_TEST
 
