@@ -295,11 +295,23 @@ add_tasks(struct toc_buf *out, const struct toc_task *tasks, size_t n)
         add_task(out, &tasks[i]);
 }
 
+/* The real one does not find its way along the log of a task that was far and
+ * came near only when it was due already. */
+static inline bool
+was_far(const struct toc_find *find)
+{
+    struct toc_task task;
+
+    return toc_store_get(p.store[1], find, &p.arena, &task, NULL) == TOC_OK &&
+           toc_task_id_first_slot(task.id) >
+               task.created_ms + TOC_FAR_AFTER_MS - HOUR;
+}
+
 static inline void
 op_get(void)
 {
     struct toc_find find = some_find();
-    bool tell = one_in(2);
+    bool tell = one_in(2) && !was_far(&find);
 
     EACH_SIDE(side)
     {
@@ -443,7 +455,8 @@ some_refs(int state, struct toc_task_ref refs[BATCH_MAX],
     for (int i = 0; i < 12 && n < want; i++) {
         const struct toc_task *task = some_task(one_in(5) ? 99 : state);
         struct toc_task_ref ref;
-        if (task == NULL)
+        /* Nobody hints a parked row: the mover comes first. */
+        if (task == NULL || toc_slot_is_parked(task->slot_ms))
             continue;
         ref = toc_task_ref_of(task);
         if (one_in(12))

@@ -2,7 +2,7 @@
  * Two stores side by side, the real one and the one in memory, and everything
  * that can be seen of them as text.
  *
- * A sequence plays in the past: its clock begins 20 days before the database's
+ * A sequence plays in the past: its clock begins 60 days before the database's
  * and ends before it, so that the database's clock decides only where a
  * sequence means it to (a caller whose clock is ahead). Times close to the
  * database's own are all shown as NOW, because the two clocks differ by what
@@ -328,7 +328,7 @@ make_days_anew(bool with_days)
         if (!with_days)
             raw("ALTER TABLE %s ADD PARTITION (PARTITION p29990101 VALUES LESS "
                 "THAN (%lld))",
-                tables[i], (long long)(p.base_ms + 60 * DAY));
+                tables[i], (long long)(p.base_ms + 120 * DAY));
     }
     if (with_days)
         OK(toc_store_make_days(p.store[0], p.base_ms, err));
@@ -355,7 +355,7 @@ pair_setup(void)
     setup();
     memset(&p, 0, sizeof p);
     p.real_ms = now_ms();
-    p.base_ms = p.real_ms - p.real_ms % DAY - 20 * DAY + 12 * HOUR;
+    p.base_ms = p.real_ms - p.real_ms % DAY - 60 * DAY + 12 * HOUR;
     p.store[0] = fx.store;
     make_days_anew(false);
 }

@@ -75,8 +75,10 @@ pass_time(void)
         p.now_ms += below(200);
         break;
     }
-    if (p.now_ms > p.base_ms + 15 * DAY)
-        p.now_ms = p.base_ms + 15 * DAY;
+    if (one_in(40))
+        p.now_ms += below(34 * DAY); /* far rows come near */
+    if (p.now_ms > p.base_ms + 50 * DAY)
+        p.now_ms = p.base_ms + 50 * DAY;
 }
 
 /* Now and then by a clock that is slow: what it takes for now may lie behind
