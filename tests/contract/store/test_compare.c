@@ -3,13 +3,13 @@
  * sequences of operations are made on both, with the same arguments and ids;
  * their answers must be equal, and everything stored.
  *
- * TOC_CONTRACT_SEEDS: how many sequences (default 40). TOC_CONTRACT_SEED: this
+ * TOC_CONTRACT_SEEDS: how many sequences (default 30). TOC_CONTRACT_SEED: this
  * one alone, with a look at everything stored after each step, not each eighth.
  */
 #include "tests/contract/store/compare_sweep.h"
 
 #define STEPS 60
-#define SEEDS_DEFAULT 40
+#define SEEDS_DEFAULT 30
 #define DAYS_EACH 20 /* so many sequences make and drop days: it takes long */
 
 typedef void op_fn(void);
