@@ -15,6 +15,8 @@
 #include "common/store/store.h"
 #include "executor/item.h"
 
+struct exec_slot;
+
 struct exec_attempt {
     struct toc_link link;
     struct exec_item *item; /* holds the texts of task; ours */
@@ -28,6 +30,7 @@ struct exec_attempt {
      * 0: at once). */
     int64_t write_from_ns;
     struct toc_heap_node held; /* the results', until then */
+    struct exec_slot *slot;    /* given back then; NULL: none */
     struct toc_finish finish;  /* what is to be written back */
     char error[TOC_ERROR_MAX];
 };

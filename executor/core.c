@@ -179,12 +179,21 @@ on_rebalance(struct exec_core *core, struct exec_rebalance *rebalance)
 static void
 on_call_ended(struct exec_core *core, struct exec_call *call)
 {
-    exec_targets_call_ended(&core->targets, call->target, call->n,
-                            toc_clock_mono(core->options.clock).ns);
+    exec_targets_measure(call->target, call->n,
+                         toc_clock_mono(core->options.clock).ns);
+    if (!call->keeps_slot)
+        exec_targets_slot_free(&core->targets, call->target);
     atomic_fetch_sub(&core->calls, 1);
     toc_free(call->attempts);
     toc_free(call->fires);
     toc_free(call);
+}
+
+static void
+on_slot_free(struct exec_core *core, struct exec_slot *slot)
+{
+    exec_targets_slot_free(&core->targets, slot->target);
+    toc_free(slot);
 }
 
 /* Most calls end while nobody waits for their slot: then the core finds them
@@ -193,6 +202,14 @@ void
 exec_call_post(struct exec_core *core, struct exec_call *call)
 {
     exec_inbox_leave(&core->inbox, &call->event.link);
+    if (atomic_load(&core->wants_slots))
+        exec_inbox_ring(&core->inbox);
+}
+
+void
+exec_core_slot_free(struct exec_core *core, struct exec_slot *slot)
+{
+    exec_inbox_leave(&core->inbox, &slot->event.link);
     if (atomic_load(&core->wants_slots))
         exec_inbox_ring(&core->inbox);
 }
@@ -246,6 +263,10 @@ take_events(struct exec_core *core)
         case EXEC_EVENT_CALL_ENDED:
             on_call_ended(core,
                           toc_container_of(event, struct exec_call, event));
+            break;
+        case EXEC_EVENT_SLOT_FREE:
+            on_slot_free(core,
+                         toc_container_of(event, struct exec_slot, event));
             break;
         }
     }

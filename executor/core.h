@@ -39,6 +39,7 @@ enum exec_event_kind {
     EXEC_EVENT_REVOKED,
     EXEC_EVENT_DELIVERY,
     EXEC_EVENT_CALL_ENDED,
+    EXEC_EVENT_SLOT_FREE,
 };
 
 struct exec_event {
@@ -69,8 +70,16 @@ struct exec_call {
     size_t n, cap;
     size_t payload_bytes;
     int64_t timeout_ms;
+    bool keeps_slot; /* an exec_slot gives it back */
     struct exec_attempt **attempts;
     struct toc_fire *fires;
+};
+
+/* A call has ended, but its handler may be at work: the target's slot stays
+ * taken until the results give it back. */
+struct exec_slot {
+    struct exec_event event; /* SLOT_FREE */
+    struct exec_target *target;
 };
 
 /* ---- the core -------------------------------------------------------- */
@@ -149,6 +158,8 @@ int64_t exec_core_step(struct exec_core *core);
 bool exec_core_is_well(const struct exec_core *core, int64_t now_ns);
 /* The results have written an attempt back (or given it up). Any thread. */
 void exec_core_attempt_gone(struct exec_core *core);
+/* An attempt's call cannot be at work any more. Any thread. */
+void exec_core_slot_free(struct exec_core *core, struct exec_slot *slot);
 
 /* ---- parts of it, in files of their own ------------------------------ */
 

@@ -357,8 +357,8 @@ exec_runner_free(struct exec_runner *runner)
     TOC_ASSERT(!runner->started);
     /* Takes the calls and partitions that ended after the core's last step. */
     atomic_store(&runner->core.draining, true);
+    exec_results_done(&runner->results); /* gives slots back */
     (void)exec_core_step(&runner->core);
-    exec_results_done(&runner->results);
     exec_core_done(&runner->core);
     for (size_t i = 0; i < runner->options.lanes; i++)
         exec_lane_done(&runner->lanes[i].lane);

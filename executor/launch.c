@@ -37,10 +37,38 @@ static int64_t
 write_from_ns(const struct exec_core *core, const struct exec_attempt *attempt,
               const struct toc_fire *fire)
 {
-    if (fire->answer.kind != TOC_ANSWER_UNKNOWN)
+    if (fire->answer.kind != TOC_ANSWER_UNKNOWN || fire->answer.ended)
         return 0;
     return attempt->lock_until_boot_ns -
            core->options.margin_ms * TOC_NS_PER_MS / 4;
+}
+
+/* As long as its handler may be at work the call counts: its slot is given back
+ * by the results, with the attempt. */
+static struct exec_slot *
+keep_slot(struct exec_call *call)
+{
+    struct exec_slot *slot = TOC_NEW(struct exec_slot);
+
+    toc_list_init(&slot->event.link);
+    slot->event.kind = EXEC_EVENT_SLOT_FREE;
+    slot->target = call->target;
+    call->keeps_slot = true;
+    return slot;
+}
+
+/* The call first: what it keeps is given back after it has ended. */
+static void
+post_all(struct exec_core *core, struct exec_call *call)
+{
+    struct exec_attempt **attempts = call->attempts;
+    size_t n = call->n;
+
+    call->attempts = NULL;
+    exec_call_post(core, call); /* not ours any more */
+    for (size_t i = 0; i < n; i++)
+        exec_inbox_post(core->options.results, &attempts[i]->link);
+    toc_free(attempts);
 }
 
 static void
@@ -55,9 +83,10 @@ call_ended(struct toc_call *ended)
 
         exec_attempt_answer(attempt, &call->fires[i], now_ms);
         attempt->write_from_ns = write_from_ns(core, attempt, &call->fires[i]);
-        exec_inbox_post(core->options.results, &attempt->link);
+        if (attempt->write_from_ns > 0 && !call->keeps_slot)
+            attempt->slot = keep_slot(call);
     }
-    exec_call_post(core, call);
+    post_all(core, call);
 }
 
 /* ---- putting calls together ------------------------------------------ */

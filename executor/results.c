@@ -49,8 +49,17 @@ attempt_of(struct toc_link *link)
 }
 
 static void
+free_slot(struct exec_results *results, struct exec_attempt *attempt)
+{
+    if (attempt->slot != NULL)
+        exec_core_slot_free(results->options.core, attempt->slot);
+    attempt->slot = NULL;
+}
+
+static void
 gone(struct exec_results *results, struct exec_attempt *attempt)
 {
+    free_slot(results, attempt);
     exec_attempt_free(attempt);
     exec_core_attempt_gone(results->options.core);
 }
@@ -70,6 +79,16 @@ admit(struct exec_results *results, struct exec_attempt *attempt,
     results->n_waiting++;
 }
 
+/* It may be for minutes: without what only the call needed. */
+static void
+hold(struct exec_results *results, struct exec_attempt *attempt)
+{
+    toc_arena_done(&attempt->arena);
+    attempt->task.spec = attempt->task.payload = (struct toc_str){NULL, 0};
+    attempt->spec = (struct toc_spec){.n_headers = 0};
+    toc_heap_insert(&results->held, &attempt->held);
+}
+
 static void
 admit_held(struct exec_results *results, int64_t now_ns, int64_t boot_ns)
 {
@@ -78,6 +97,7 @@ admit_held(struct exec_results *results, int64_t now_ns, int64_t boot_ns)
     while ((node = toc_heap_min(&results->held)) != NULL &&
            held_of(node)->write_from_ns <= boot_ns) {
         (void)toc_heap_pop(&results->held);
+        free_slot(results, held_of(node));
         admit(results, held_of(node), now_ns);
     }
 }
@@ -93,10 +113,12 @@ take(struct exec_results *results, int64_t now_ns, int64_t boot_ns)
     while ((link = toc_list_pop(&posted)) != NULL) {
         struct exec_attempt *attempt = attempt_of(link);
 
-        if (attempt->write_from_ns > boot_ns)
-            toc_heap_insert(&results->held, &attempt->held);
-        else
+        if (attempt->write_from_ns > boot_ns) {
+            hold(results, attempt);
+        } else {
+            free_slot(results, attempt);
             admit(results, attempt, now_ns);
+        }
         n++;
     }
     admit_held(results, now_ns, boot_ns);
@@ -191,6 +213,8 @@ find_ending(struct exec_results *results, int64_t now_ms,
     renewal->n = 0;
     for (size_t i = 0; i < results->n; i++)
         add_if_ending(renewal, results->batch[i], before_ms);
+    for (size_t i = 0; i < results->held.len; i++)
+        add_if_ending(renewal, held_of(results->held.nodes[i]), before_ms);
     find_ending_waiting(results, before_ms, renewal);
 }
 

@@ -390,8 +390,8 @@ exec_targets_call_begun(struct exec_targets *targets,
     take_slot(targets, target);
 }
 
-static void
-measure(struct exec_target *target, size_t fires, int64_t now_ns)
+void
+exec_targets_measure(struct exec_target *target, size_t fires, int64_t now_ns)
 {
     int64_t passed_ns = now_ns - target->slice_ns;
 
@@ -404,11 +404,8 @@ measure(struct exec_target *target, size_t fires, int64_t now_ns)
 }
 
 void
-exec_targets_call_ended(struct exec_targets *targets,
-                        struct exec_target *target, size_t fires,
-                        int64_t now_ns)
+exec_targets_slot_free(struct exec_targets *targets, struct exec_target *target)
 {
-    measure(target, fires, now_ns);
     give_slot(targets, target);
     unref(targets, target);
 }

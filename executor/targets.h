@@ -92,9 +92,11 @@ void exec_targets_leave(struct exec_targets *targets, struct exec_item *item);
 
 void exec_targets_call_begun(struct exec_targets *targets,
                              struct exec_target *target);
-/* With so many fires; 0: it was not made. */
-void exec_targets_call_ended(struct exec_targets *targets,
-                             struct exec_target *target, size_t fires,
-                             int64_t now_ns);
+/* A call ended, with so many fires; 0: it was not made. */
+void exec_targets_measure(struct exec_target *target, size_t fires,
+                          int64_t now_ns);
+/* The slot of a call that was begun: nobody may be at work for it any more. */
+void exec_targets_slot_free(struct exec_targets *targets,
+                            struct exec_target *target);
 
 #endif

@@ -34,6 +34,9 @@ enum toc_answer_kind {
 
 struct toc_answer {
     enum toc_answer_kind kind;
+    /* UNKNOWN: yet the handler has surely ended (it sent the failure itself);
+     * else it may be at work until the call's not_after. */
+    bool ended;
     int64_t retry_at_ms; /* 0: as the policy says */
     char error[256];     /* for people; "" when done */
 };

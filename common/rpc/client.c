@@ -89,6 +89,14 @@ never_sent(const struct toc_rpc_pending *pending)
     return false;
 }
 
+/* See above; what this side makes up never has these words. */
+static bool
+sent_by_peer(const struct toc_rpc_pending *pending)
+{
+    return !pending->refused &&
+           strstr(pending->why, "Error received from peer") != NULL;
+}
+
 static void
 pending_free(struct toc_rpc_pending *pending)
 {
@@ -134,6 +142,7 @@ give_result(struct toc_rpc_pending *pending)
         (void)rpc_metadata_find(&pending->trailing, RPC_DETAILS_KEY,
                                 &result.details);
         result.not_sent = never_sent(pending);
+        result.from_peer = sent_by_peer(pending);
     } else if (pending->reply == NULL) {
         result.status = TOC_INTERNAL;
         result.message = TOC_STR("the server answered OK without a message");

@@ -36,6 +36,7 @@ struct toc_rpc_result {
     /* True: the request was surely never handed to the server's application
      * (no connection could be made). */
     bool not_sent;
+    bool from_peer; /* a failure: the other side sent it, as the call's end */
 };
 
 typedef void toc_rpc_done_fn(void *arg, const struct toc_rpc_result *result);

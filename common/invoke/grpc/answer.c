@@ -110,6 +110,18 @@ retry_at(struct toc_str details, int64_t now_ms)
     return 0;
 }
 
+/*
+ * A handler that sends its own failure has ended. A deadline, a cancel or
+ * UNAVAILABLE may be a proxy's word, which knows nothing of the handler.
+ */
+static bool
+has_ended(const struct toc_rpc_result *result)
+{
+    return result->from_peer &&
+           (result->status == TOC_UNKNOWN || result->status == TOC_INTERNAL ||
+            result->status == TOC_DATA_LOSS);
+}
+
 static void
 answer_failure(struct toc_call *call, const struct toc_rpc_result *result,
                int64_t now_ms)
@@ -125,6 +137,7 @@ answer_failure(struct toc_call *call, const struct toc_rpc_result *result,
                message);
     for (size_t i = 0; i < call->n; i++) {
         set(&call->fires[i].answer, kind, error);
+        call->fires[i].answer.ended = has_ended(result);
         call->fires[i].answer.retry_at_ms = again_ms;
     }
 }
@@ -140,6 +153,7 @@ answer_unreadable(struct toc_fire *fire, const char *why)
                 (fire->task->flags & TOC_FLAG_AT_MOST_ONCE) != 0;
 
     set(&fire->answer, once ? TOC_ANSWER_UNKNOWN : TOC_ANSWER_FAILED, why);
+    fire->answer.ended = true;
 }
 
 static int64_t

@@ -337,6 +337,13 @@ START_TEST(reads_codes)
         fx.fail = codes[i].status;
         ck_assert_msg(call_one()->kind == codes[i].kind, "code %d: answer %d",
                       (int)codes[i].status, (int)fx.fire[0].answer.kind);
+        /* Whoever sends its own failure has ended; these are no proxy's words.
+         */
+        ck_assert_msg(fx.fire[0].answer.ended ==
+                          (codes[i].status == TOC_UNKNOWN ||
+                           codes[i].status == TOC_INTERNAL ||
+                           codes[i].status == TOC_DATA_LOSS),
+                      "code %d: ended", (int)codes[i].status);
         ck_assert_ptr_nonnull(strstr(fx.fire[0].answer.error, "told so"));
     }
 }

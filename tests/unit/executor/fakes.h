@@ -656,6 +656,7 @@ rig_free(struct rig *rig)
     ck_assert(atomic_load(&rig->core.drained));
     ck_assert_uint_eq(atomic_load(&rig->core.calls), 0);
     exec_results_done(&rig->results);
+    (void)exec_core_step(&rig->core); /* slots that the results gave back */
     ck_assert_uint_eq(atomic_load(&rig->core.attempts), 0);
     exec_core_done(&rig->core);
     exec_lane_done(&rig->lane);

@@ -55,6 +55,40 @@ START_TEST(a_hanging_target_delays_nobody)
 }
 END_TEST
 
+/* One whose calls end at once without an answer keeps no more attempts open
+ * than it has slots: its handlers may be at work. */
+START_TEST(a_target_without_answers_delays_nobody)
+{
+    struct exec_core_options options = rig_options();
+    struct toc_task *row;
+    struct rig *rig;
+    size_t calls;
+
+    options.attempts_max = 40;
+    rig = rig_new(options);
+    rig->invoke.answer_at_once = true;
+    rig->invoke.answer = (struct toc_answer){.kind = TOC_ANSWER_UNKNOWN};
+    for (int i = 0; i < 100; i++)
+        hint_one(rig,
+                 fake_task(&rig->store,
+                           &(struct fake_task){.due_ms = rig_now(rig) + 1 + i,
+                                               .target = "grpc://fails:1"}),
+                 0);
+    rig_run(rig, 120);
+    ck_assert_uint_eq(rig->invoke.n, 16);
+    rig->invoke.answer.kind = TOC_ANSWER_DONE;
+    row = fake_task(&rig->store, &(struct fake_task){.due_ms = rig_now(rig)});
+    hint_one(rig, row, 1);
+    rig_run(rig, 1);
+    ck_assert_int_eq(row->state, TOC_STATE_SUCCESS);
+    /* When they cannot be at work any more, it goes on. */
+    calls = rig->invoke.n;
+    rig_run(rig, 20000);
+    ck_assert_uint_gt(rig->invoke.n, calls + 16);
+    rig_free(rig);
+}
+END_TEST
+
 /* Several targets that hang leave slots for others. */
 START_TEST(many_hanging_targets_leave_slots)
 {
@@ -363,8 +397,8 @@ START_TEST(every_kind_of_timeout_has_its_turn)
 }
 END_TEST
 
-TOC_CHECK_MAIN("exec_crowd", a_hanging_target_delays_nobody,
-               many_hanging_targets_leave_slots,
+TOC_CHECK_MAIN("exec_crowd", a_target_without_answers_delays_nobody,
+               a_hanging_target_delays_nobody, many_hanging_targets_leave_slots,
                a_full_queue_drops_the_least_urgent,
                offsets_do_not_wait_for_a_target,
                a_decided_hint_is_claimed_until_it_is_settled,

@@ -206,8 +206,42 @@ START_TEST(an_unknown_outcome_keeps_its_lock)
 }
 END_TEST
 
-TOC_CHECK_MAIN("exec_results", an_unknown_outcome_keeps_its_lock,
-               written_at_once_when_idle, gathered_at_a_high_rate,
+/* By the boot clock: a wall clock that is set back does not keep it for longer.
+ */
+START_TEST(a_set_clock_changes_no_hold)
+{
+    struct toc_task *rows[1];
+    struct rig *rig = rig_with_calls(1, rows);
+    int64_t left_ms = rows[0]->lock_until_ms - rig_now(rig) - 500;
+
+    fake_answer(&rig->invoke, 0,
+                (struct toc_answer){.kind = TOC_ANSWER_UNKNOWN});
+    toc_clock_sim_step_wall(&rig->sim, -3600000);
+    rig_run(rig, left_ms - 50);
+    ck_assert_int_eq(rows[0]->state, TOC_STATE_EXECUTING);
+    rig_run(rig, 100);
+    ck_assert_int_eq(rows[0]->state, TOC_STATE_RETRY);
+    rig_free(rig);
+}
+END_TEST
+
+START_TEST(a_handler_that_ended_holds_nothing)
+{
+    struct toc_task *rows[1];
+    struct rig *rig = rig_with_calls(1, rows);
+
+    fake_answer(&rig->invoke, 0,
+                (struct toc_answer){.kind = TOC_ANSWER_UNKNOWN, .ended = true});
+    rig_settle(rig);
+    ck_assert_int_eq(rows[0]->state, TOC_STATE_RETRY);
+    rig_free(rig);
+}
+END_TEST
+
+TOC_CHECK_MAIN("exec_results", a_set_clock_changes_no_hold,
+               a_handler_that_ended_holds_nothing,
+               an_unknown_outcome_keeps_its_lock, written_at_once_when_idle,
+               gathered_at_a_high_rate,
                kept_while_the_store_fails_and_locks_renewed_first,
                renewal_that_fails_is_tried_again, a_slow_store_loses_no_lock,
                renewals_do_not_stand_before_writes, late_result_changes_nothing,
