@@ -191,6 +191,19 @@ gathering(struct sched_combiner *combiner, int64_t now_ns)
     return more;
 }
 
+/* Nobody of a batch waits any more. Those behind it do not wait for a bell that
+ * only a queue that was short rings. */
+static int64_t
+next_batch_ns(struct sched_combiner *combiner, int64_t now_ns)
+{
+    bool more;
+
+    pthread_mutex_lock(&combiner->lock);
+    more = combiner->queued > 0;
+    pthread_mutex_unlock(&combiner->lock);
+    return more ? now_ns : now_ns + IDLE_MS * TOC_NS_PER_MS;
+}
+
 static void
 finish_part(struct sched_combiner *combiner, size_t n, int64_t began_ns,
             enum toc_status st, const struct toc_error *err)
@@ -284,7 +297,7 @@ sched_combiner_step(struct sched_combiner *combiner)
         take_batch(combiner);
         drop_gone(combiner);
         if (combiner->n == 0)
-            return now_ns + IDLE_MS * TOC_NS_PER_MS;
+            return next_batch_ns(combiner, now_ns);
         return store_part(combiner);
     }
     if (combiner->tries > 0 && now_ns < combiner->retry_at_ns)

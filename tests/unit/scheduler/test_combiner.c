@@ -224,6 +224,51 @@ START_TEST(nothing_is_written_for_who_has_gone)
 }
 END_TEST
 
+START_TEST(those_gone_hold_up_nobody)
+{
+    size_t n = 2 * SCHED_COMBINE_MAX;
+
+    set_up(0);
+    for (size_t i = 0; i < n; i++)
+        items[i].arg = items;
+    ck_assert(sched_combiner_push(&combiner, refs, n + 1));
+    while (sched_combiner_step(&combiner) <= toc_clock_mono(&sim.clock).ns)
+        continue; /* no time passes */
+    ck_assert_uint_eq(done, n + 1);
+    ck_assert_int_eq(items[n].st, TOC_OK);
+    ck_assert_uint_eq(store->n, 1);
+    tear_down();
+}
+END_TEST
+
+START_TEST(nothing_is_stored_by_a_clock_that_is_off)
+{
+    struct sched_skew skew;
+
+    set_up(0);
+    skew = (struct sched_skew){.clk = &sim.clock, .store = &store->port};
+    combiner.opt.skew = &skew;
+    store->now_ms = FAKE_START_MS;
+    (void)sched_skew_step(&skew);
+    toc_clock_sim_step_wall(&sim, 5000);
+    ck_assert(sched_combiner_push(&combiner, refs, 10));
+    run(1);
+    ck_assert_uint_eq(done, 10);
+    for (size_t i = 0; i < 10; i++) {
+        ck_assert_int_eq(items[i].st, TOC_UNAVAILABLE);
+        ck_assert_str_ne(items[i].err.msg, "");
+    }
+    ck_assert_uint_eq(store->submits, 0);
+    ck_assert_uint_eq(store->n, 0);
+    toc_clock_sim_step_wall(&sim, -5000);
+    ck_assert(sched_combiner_push(&combiner, refs + 10, 10));
+    run(1);
+    ck_assert_int_eq(items[19].st, TOC_OK);
+    ck_assert_uint_eq(store->n, 10);
+    tear_down();
+}
+END_TEST
+
 START_TEST(the_queue_is_bounded)
 {
     set_up(100);
@@ -278,5 +323,6 @@ TOC_CHECK_MAIN("combiner", go_together, one_alone_does_not_wait,
                a_lost_commit_is_recognised,
                a_store_that_is_away_ends_as_unavailable,
                in_a_hurry_there_is_no_second_try, a_bad_one_fails_alone,
-               nothing_is_written_for_who_has_gone, the_queue_is_bounded,
+               nothing_is_written_for_who_has_gone, those_gone_hold_up_nobody,
+               nothing_is_stored_by_a_clock_that_is_off, the_queue_is_bounded,
                gathers_those_that_come_back)
