@@ -8,17 +8,22 @@ enum toc_status
 exec_skew_measure(const struct toc_clock *clock, struct toc_store *store,
                   int64_t *ret_skew_ms, struct toc_error *reterr)
 {
-    int64_t before_ms = toc_clock_wall(clock).ms, after_ms, there_ms;
+    int64_t before_ms = toc_clock_wall(clock).ms, after_ms, there_ms, set_ms;
+    int64_t boot_ms = toc_clock_boot(clock).ns / TOC_NS_PER_MS;
     enum toc_status st = toc_store_now(store, &there_ms, reterr);
 
     if (st != TOC_OK)
         return st;
-    after_ms = toc_clock_wall(clock).ms;
+    /* The wall clock may have been set while the store answered: how long that
+     * took is the boot clock's to say. */
+    after_ms = before_ms + toc_clock_boot(clock).ns / TOC_NS_PER_MS - boot_ms;
+    set_ms = toc_clock_wall(clock).ms - after_ms;
     *ret_skew_ms = 0;
     if (there_ms < before_ms)
         *ret_skew_ms = there_ms - before_ms;
     else if (there_ms > after_ms)
         *ret_skew_ms = there_ms - after_ms;
+    *ret_skew_ms -= set_ms;
     return TOC_OK;
 }
 

@@ -4,7 +4,7 @@
  * times from delays. Nor does it write what rests on "now": it would free locks
  * that are held, or raise marks over rows to come.
  *
- * Threads: skew; off_ms and right: any. Blocking: a store call.
+ * Threads: skew; off_ms, right and ok: any. Blocking: a store call.
  */
 #ifndef TOC_SCHEDULER_SKEW_H
 #define TOC_SCHEDULER_SKEW_H
@@ -20,10 +20,12 @@
 struct sched_skew {
     const struct toc_clock *clk;
     struct toc_store *store;
-    bool ok;                  /* the last one worked and was fine */
-    _Atomic bool measured;    /* at least once */
-    _Atomic int64_t off_ms;   /* by the last one that worked */
-    _Atomic int64_t ahead_ms; /* wall clock less boot clock, then */
+    _Atomic bool ok;       /* the last one worked and was fine */
+    _Atomic bool measured; /* at least once */
+    /* As last measured: how far off it was, less what the wall clock was ahead
+     * of the boot clock. One number, so that nobody reads halves of two. */
+    _Atomic int64_t base_ms;
+    bool bad; /* it was off when last measured; told */
 };
 
 /* How far our clock is ahead (negative: behind), less what the round trip may

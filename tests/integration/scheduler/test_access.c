@@ -484,11 +484,10 @@ START_TEST(refused_by_name)
                      TOC_UNIMPLEMENTED);
     request->scene = toc_arena_printf(&fx.arena, "food");
     ck_assert_int_eq(call_fails("Submit", request), TOC_UNIMPLEMENTED);
-    atomic_store(&sx.skew.off_ms, 1500);
-    atomic_store(&sx.skew.measured, true);
-    atomic_store(&sx.skew.ahead_ms,
-                 toc_clock_wall(sx.access.clk).ms -
+    atomic_store(&sx.skew.base_ms,
+                 1500 - toc_clock_wall(sx.access.clk).ms +
                      toc_clock_boot(sx.access.clk).ns / TOC_NS_PER_MS);
+    atomic_store(&sx.skew.measured, true);
     ck_assert_int_eq(call_fails("Submit", request_of("1", 600)),
                      TOC_UNAVAILABLE);
     ck_assert_int_eq(raw("SELECT COUNT(*) FROM task_info"), 0);
