@@ -17,8 +17,8 @@
 #include <protobuf-c/protobuf-c.h>
 #include <stdbool.h>
 
-/* list: "tasks", "dead". filter may be NULL. Empty text for a cursor that is
- * not set: there is no next page. */
+/* list: "tasks", "dead", "buckets". filter may be NULL. Empty text for a cursor
+ * that is not set: there is no next page. */
 char *admin_page_token(struct toc_arena *arena, const char *list,
                        const ProtobufCMessage *filter,
                        const struct toc_cursor *cursor);

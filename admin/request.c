@@ -2,6 +2,7 @@
 
 #include "admin/page_token.h"
 #include "common/api/api.h"
+#include "common/clock/clock.h"
 #include "common/model/limits.h"
 
 #include <string.h>
@@ -210,6 +211,96 @@ admin_read_list_dead(const Toc__V1__ListDeadRequest *request,
               (struct span_fields){"filter.dead_from", "filter.dead_to"},
               filter->dead_from, filter->dead_to, &out->filter.dead_from_ms,
               &out->filter.dead_to_ms);
+}
+
+/* ---- buckets ---- */
+
+static int64_t
+bucket_width_ms(Toc__V1__BucketSize size)
+{
+    switch ((int)size) {
+    case TOC__V1__BUCKET_SIZE__BUCKET_SIZE_DAY:
+        return TOC_MS_PER_DAY;
+    case TOC__V1__BUCKET_SIZE__BUCKET_SIZE_HOUR:
+        return 3600 * TOC_MS_PER_SEC;
+    case TOC__V1__BUCKET_SIZE__BUCKET_SIZE_MINUTE:
+        return 60 * TOC_MS_PER_SEC;
+    case TOC__V1__BUCKET_SIZE__BUCKET_SIZE_SECOND:
+        return TOC_MS_PER_SEC;
+    default:
+        return 0;
+    }
+}
+
+static void
+check_range(struct toc_rpc_failure *failure, const struct toc_bucket_query *q)
+{
+    if (q->from_ms < 0) {
+        toc_rpc_violate(failure, "from", "must not be before 1970");
+        return;
+    }
+    if (q->from_ms >= q->to_ms) {
+        toc_rpc_violate(failure, "to", "must be after from");
+        return;
+    }
+    if (q->width_ms > 0 &&
+        (q->to_ms - 1) / q->width_ms - q->from_ms / q->width_ms + 1 >
+            ADMIN_BUCKETS_MAX)
+        toc_rpc_violate(failure, "to",
+                        "must not be more than %d buckets after from; take a "
+                        "larger size",
+                        ADMIN_BUCKETS_MAX);
+}
+
+/* What a token is good for: all of the request but the page. */
+static Toc__V1__ListBucketsRequest
+without_page(const Toc__V1__ListBucketsRequest *request)
+{
+    Toc__V1__ListBucketsRequest what = *request;
+
+    what.page_size = 0;
+    what.page_token = (char *)protobuf_c_empty_string;
+    return what;
+}
+
+char *
+admin_buckets_token(struct toc_arena *arena,
+                    const Toc__V1__ListBucketsRequest *request,
+                    const struct toc_cursor *cursor)
+{
+    Toc__V1__ListBucketsRequest what = without_page(request);
+
+    return admin_page_token(arena, "buckets", &what.base, cursor);
+}
+
+void
+admin_read_list_buckets(const Toc__V1__ListBucketsRequest *request,
+                        struct admin_buckets_request *out,
+                        struct toc_rpc_failure *failure)
+{
+    Toc__V1__ListBucketsRequest what = without_page(request);
+    struct toc_bucket_query *q = &out->query;
+    bool has_from, has_to;
+
+    *out = (struct admin_buckets_request){.size = request->size};
+    out->page_size = read_page_size(failure, request->page_size);
+    check_text(failure, "biz_type", request->biz_type, TOC_BIZ_TYPE_MAX, false);
+    q->biz_type = toc_str_of(request->biz_type);
+    q->width_ms = bucket_width_ms(request->size);
+    if (q->width_ms == 0)
+        toc_rpc_violate(failure, "size",
+                        "must be a day, hour, minute or "
+                        "second");
+    if (request->from == NULL)
+        toc_rpc_violate(failure, "from", "must be set");
+    if (request->to == NULL)
+        toc_rpc_violate(failure, "to", "must be set");
+    has_from = read_time(failure, "from", request->from, &q->from_ms);
+    has_to = read_time(failure, "to", request->to, &q->to_ms);
+    if (has_from && has_to)
+        check_range(failure, q);
+    read_token(failure, request->page_token, "buckets", &what.base,
+               &out->cursor);
 }
 
 /* An id that is none fails alone, as an item of the answer. */

@@ -39,6 +39,22 @@ void admin_read_list_dead(const Toc__V1__ListDeadRequest *request,
                           struct admin_dead_request *out,
                           struct toc_rpc_failure *failure);
 
+#define ADMIN_BUCKETS_MAX 10000 /* of a range */
+
+struct admin_buckets_request {
+    struct toc_bucket_query query;
+    Toc__V1__BucketSize size;
+    size_t page_size;
+    struct toc_cursor cursor;
+};
+void admin_read_list_buckets(const Toc__V1__ListBucketsRequest *request,
+                             struct admin_buckets_request *out,
+                             struct toc_rpc_failure *failure);
+/* The next page's token: for the same range, size and biz_type. */
+char *admin_buckets_token(struct toc_arena *arena,
+                          const Toc__V1__ListBucketsRequest *request,
+                          const struct toc_cursor *cursor);
+
 void admin_check_redrive(const Toc__V1__RedriveDeadRequest *request,
                          struct toc_rpc_failure *failure);
 

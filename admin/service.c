@@ -101,9 +101,13 @@ handler_named(const char *name)
         const char *name;
         admin_handler_fn *handler;
     } all[] = {
-        {"ListTasks", admin_list_tasks},   {"GetTimeline", admin_get_timeline},
-        {"ListDead", admin_list_dead},     {"RedriveDead", admin_redrive_dead},
-        {"ListShards", admin_list_shards}, {"ListNodes", admin_list_nodes},
+        {"ListTasks", admin_list_tasks},
+        {"GetTimeline", admin_get_timeline},
+        {"ListDead", admin_list_dead},
+        {"RedriveDead", admin_redrive_dead},
+        {"ListShards", admin_list_shards},
+        {"ListNodes", admin_list_nodes},
+        {"ListBuckets", admin_list_buckets},
     };
 
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)

@@ -39,6 +39,7 @@ admin_handler_fn admin_list_tasks;
 admin_handler_fn admin_get_timeline;
 admin_handler_fn admin_list_dead;
 admin_handler_fn admin_redrive_dead;
+admin_handler_fn admin_list_buckets;
 admin_handler_fn admin_list_shards;
 admin_handler_fn admin_list_nodes;
 

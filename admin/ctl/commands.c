@@ -40,6 +40,12 @@ GROUP(dead_filter_group, "Filter",
 GROUP(dead_list_group, "List",
       {"limit", 0, "N", "At most so many, 100 unless set; 0: all"});
 
+GROUP(buckets_group, "Buckets",
+      {"by", 0, "SIZE", "day, hour, minute (unless set) or second"},
+      {"from", 0, "TIME", "From this time on; unless set: the bucket of now"},
+      {"to", 0, "TIME", "Before this time; unless set: 60 buckets after from"},
+      {"biz-type", 0, "TEXT", "Only of this biz_type"});
+
 GROUP(redrive_group, "Redrive",
       {"all", 0, NULL, "All that match the filter, instead of named ones"},
       {"yes", 'y', NULL, "Does not ask"},
@@ -122,8 +128,8 @@ const struct ctl_command ctl_commands[] = {
      .detail = "A REF is a task id (26 letters and digits) or a key, "
                "biz_type/biz_id or biz_type/biz_id/name; inside a part write / "
                "as %2F and % as %25. `get task REF...` is the same; `get "
-               "tasks`, `get dead`, `get shards` and `get nodes` are list, "
-               "dead list, shards and nodes.",
+               "tasks`, `get dead`, `get buckets`, `get shards` and `get "
+               "nodes` are list, dead list, buckets, shards and nodes.",
      .example = "tocctl get order/42/pay\ntocctl get order/42/pay -o json",
      .run = ctl_cmd_get},
     {.name = "list",
@@ -204,6 +210,21 @@ const struct ctl_command ctl_commands[] = {
                 "tocctl dead redrive --all --biz-type order --rate 50",
      GROUPS(&redrive_group, &dead_filter_group),
      .run = ctl_cmd_dead_redrive},
+    {.name = "buckets",
+     .args = "",
+     .summary = "Shows how many tasks lie in each minute, hour or day",
+     .detail = "By biz_type and state; what holds nothing is left out. A "
+               "bucket's name is its time in UTC: 20251218 a day, 2025121810 "
+               "an hour, 202512181030 a minute, 20251218103059 a second. A "
+               "task lies at its due time (the next attempt's, the last one's "
+               "when it ended). Paused tasks, and those stored more than 34 "
+               "days ahead until the day before, lie in none. Up to 10,000 "
+               "buckets at once.",
+     .example = "tocctl buckets\n"
+                "tocctl buckets --by day --from 2030-01-01T00:00:00Z --to "
+                "2030-02-01T00:00:00Z --biz-type order",
+     GROUPS(&buckets_group),
+     .run = ctl_cmd_buckets},
     {.name = "shards",
      .args = "",
      .summary = "Shows who owns the shards",
@@ -246,9 +267,10 @@ const struct ctl_command ctl_commands[] = {
 const size_t ctl_n_commands = COUNT(ctl_commands);
 
 const struct ctl_alias ctl_aliases[] = {
-    {"get task", "get"},       {"get tasks", "list"},
-    {"get dead", "dead list"}, {"get shards", "shards"},
-    {"get nodes", "nodes"},    {"describe task", "describe"},
+    {"get task", "get"},        {"get tasks", "list"},
+    {"get dead", "dead list"},  {"get shards", "shards"},
+    {"get nodes", "nodes"},     {"describe task", "describe"},
+    {"get buckets", "buckets"},
 };
 const size_t ctl_n_aliases = COUNT(ctl_aliases);
 

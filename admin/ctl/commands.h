@@ -18,6 +18,7 @@ enum ctl_exit ctl_cmd_resume(struct ctl *ctl);
 enum ctl_exit ctl_cmd_run_now(struct ctl *ctl);
 enum ctl_exit ctl_cmd_dead_list(struct ctl *ctl);
 enum ctl_exit ctl_cmd_dead_redrive(struct ctl *ctl);
+enum ctl_exit ctl_cmd_buckets(struct ctl *ctl);
 enum ctl_exit ctl_cmd_shards(struct ctl *ctl);
 enum ctl_exit ctl_cmd_nodes(struct ctl *ctl);
 enum ctl_exit ctl_cmd_health(struct ctl *ctl);

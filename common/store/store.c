@@ -250,6 +250,19 @@ toc_store_list_tasks(struct toc_store *store,
 }
 
 enum toc_status
+toc_store_count_buckets(struct toc_store *store,
+                        const struct toc_bucket_query *query,
+                        struct toc_cursor *cursor, struct toc_arena *arena,
+                        struct toc_bucket_count **ret_counts, size_t *ret_n,
+                        struct toc_error *reterr)
+{
+    TOC_ASSERT(query->width_ms > 0 && query->from_ms >= 0 &&
+               query->from_ms < query->to_ms);
+    return store->ops->count_buckets(store->self, query, cursor, arena,
+                                     ret_counts, ret_n, reterr);
+}
+
+enum toc_status
 toc_store_list_dead(struct toc_store *store,
                     const struct toc_dead_filter *filter, size_t max,
                     struct toc_cursor *cursor, struct toc_arena *arena,

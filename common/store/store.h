@@ -209,6 +209,20 @@ struct toc_cursor {
     struct toc_task_id id;
 };
 
+/* Which rows to count: those that lie in slots [from, to), from >= 0. Parked
+ * ones (paused, far) have no such place. */
+struct toc_bucket_query {
+    int64_t from_ms, to_ms;
+    int64_t width_ms;        /* of a bucket; buckets begin at its multiples */
+    struct toc_str biz_type; /* empty: any */
+};
+
+struct toc_bucket_count {
+    int64_t start_ms; /* of the bucket */
+    struct toc_str biz_type;
+    uint64_t n[TOC_STATES]; /* by stored state */
+};
+
 struct toc_dead_filter {
     struct toc_str biz_type, biz_id;
     int64_t dead_from_ms, dead_to_ms; /* [from, to); both 0: any */
@@ -307,6 +321,12 @@ struct toc_store_ops {
                                   struct toc_arena *arena,
                                   struct toc_task **ret_tasks, size_t *ret_n,
                                   struct toc_error *reterr);
+    enum toc_status (*count_buckets)(void *self,
+                                     const struct toc_bucket_query *query,
+                                     struct toc_cursor *cursor,
+                                     struct toc_arena *arena,
+                                     struct toc_bucket_count **ret_counts,
+                                     size_t *ret_n, struct toc_error *reterr);
     enum toc_status (*list_dead)(void *self,
                                  const struct toc_dead_filter *filter,
                                  size_t max, struct toc_cursor *cursor,
@@ -486,7 +506,19 @@ TOC_MUST_CHECK enum toc_status toc_store_list_tasks(
     struct toc_store *store, const struct toc_task_filter *filter, size_t max,
     struct toc_cursor *cursor, struct toc_arena *arena,
     struct toc_task **ret_tasks, size_t *ret_n, struct toc_error *reterr);
-/* The same over dead letters, newest first; cursor->slot_ms is dead_ms. */
+/* Counts a piece of the range, from *cursor on, by bucket, biz_type (bytes) and
+ * state, in this order; what holds nothing is left out. The cursor moves on:
+ * slot_ms is where the next piece begins (with the whole of that millisecond
+ * when slice is 0; the id is the backend's own); set is false after the last.
+ * Work per call is bounded, so a bucket may be told in parts, by several calls:
+ * their sum is the count. Rows that move meanwhile may be counted twice or not
+ * at all. */
+TOC_MUST_CHECK enum toc_status toc_store_count_buckets(
+    struct toc_store *store, const struct toc_bucket_query *query,
+    struct toc_cursor *cursor, struct toc_arena *arena,
+    struct toc_bucket_count **ret_counts, size_t *ret_n,
+    struct toc_error *reterr);
+/* As list_tasks over dead letters, newest first; cursor->slot_ms is dead_ms. */
 TOC_MUST_CHECK enum toc_status toc_store_list_dead(
     struct toc_store *store, const struct toc_dead_filter *filter, size_t max,
     struct toc_cursor *cursor, struct toc_arena *arena,

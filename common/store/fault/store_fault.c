@@ -148,6 +148,17 @@ fault_list_tasks(void *self, const struct toc_task_filter *filter, size_t max,
 }
 
 static enum toc_status
+fault_count_buckets(void *self, const struct toc_bucket_query *query,
+                    struct toc_cursor *cursor, struct toc_arena *arena,
+                    struct toc_bucket_count **ret_counts, size_t *ret_n,
+                    struct toc_error *reterr)
+{
+    WITH_FAULTS("count_buckets",
+                toc_store_count_buckets(inner, query, cursor, arena, ret_counts,
+                                        ret_n, reterr));
+}
+
+static enum toc_status
 fault_list_dead(void *self, const struct toc_dead_filter *filter, size_t max,
                 struct toc_cursor *cursor, struct toc_arena *arena,
                 struct toc_dead **ret_dead, size_t *ret_n,
@@ -253,6 +264,7 @@ static const struct toc_store_ops fault_ops = {
     .command = fault_command,
     .timeline = fault_timeline,
     .list_tasks = fault_list_tasks,
+    .count_buckets = fault_count_buckets,
     .list_dead = fault_list_dead,
     .redrive = fault_redrive,
     .list_shards = fault_list_shards,

@@ -22,6 +22,7 @@ const struct toc_store_ops toc_mem_ops = {
     .command = toc_mem_command,
     .timeline = toc_mem_timeline,
     .list_tasks = toc_mem_list_tasks,
+    .count_buckets = toc_mem_count_buckets,
     .list_dead = toc_mem_list_dead,
     .redrive = toc_mem_redrive,
     .list_shards = toc_mem_list_shards,

@@ -27,6 +27,7 @@ const struct toc_store_ops toc_my_ops = {
     .command = toc_my_command,
     .timeline = toc_my_timeline,
     .list_tasks = toc_my_list_tasks,
+    .count_buckets = toc_my_count_buckets,
     .list_dead = toc_my_list_dead,
     .redrive = toc_my_redrive,
     .list_shards = toc_my_list_shards,

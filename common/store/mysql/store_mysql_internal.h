@@ -243,6 +243,10 @@ TOC_MY_OP(list_tasks)
 (void *self, const struct toc_task_filter *filter, size_t max,
  struct toc_cursor *cursor, struct toc_arena *arena,
  struct toc_task **ret_tasks, size_t *ret_n, struct toc_error *reterr);
+TOC_MY_OP(count_buckets)
+(void *self, const struct toc_bucket_query *query, struct toc_cursor *cursor,
+ struct toc_arena *arena, struct toc_bucket_count **ret_counts, size_t *ret_n,
+ struct toc_error *reterr);
 TOC_MY_OP(list_dead)
 (void *self, const struct toc_dead_filter *filter, size_t max,
  struct toc_cursor *cursor, struct toc_arena *arena, struct toc_dead **ret_dead,

@@ -343,6 +343,34 @@ op_get(void)
     }
 }
 
+/* By the minute around now; the parts that a store tells are put together. */
+static inline void
+compare_buckets(void)
+{
+    struct toc_bucket_query query = {
+        .from_ms = p.now_ms - DAY, .to_ms = p.now_ms + DAY, .width_ms = 60000};
+
+    EACH_SIDE(side)
+    {
+        struct toc_cursor cursor = {.set = false};
+        struct toc_buf *out = &p.out[side];
+        do {
+            struct toc_bucket_count *counts;
+            size_t n;
+            OK(toc_store_count_buckets(p.store[side], &query, &cursor, &p.arena,
+                                       &counts, &n, err));
+            for (size_t i = 0; i < n; i++) {
+                add_time(out, counts[i].start_ms);
+                add_str(out, counts[i].biz_type);
+                for (size_t k = 0; k < TOC_STATES; k++)
+                    toc_buf_printf(out, " %llu",
+                                   (unsigned long long)counts[i].n[k]);
+                toc_buf_char(out, '\n');
+            }
+        } while (cursor.set);
+    }
+}
+
 static inline void
 op_list(void)
 {
@@ -377,6 +405,7 @@ op_list(void)
             add_time(out, cursor.slot_ms);
         }
     }
+    compare_buckets();
 }
 
 static inline void

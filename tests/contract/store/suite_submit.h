@@ -211,6 +211,90 @@ START_TEST(many_kinds_of_list)
 }
 END_TEST
 
+/* All of the range, put together; *ret_n: how many. */
+static inline struct toc_bucket_count *
+su_buckets(const struct toc_bucket_query *query, size_t *ret_n)
+{
+    struct toc_bucket_count *all = toc_arena_calloc(&su.arena, 64, sizeof *all);
+    struct toc_cursor cursor = {.set = false};
+
+    *ret_n = 0;
+    do {
+        struct toc_bucket_count *counts;
+        size_t n;
+        SU_OK(toc_store_count_buckets(su.store, query, &cursor, &su.arena,
+                                      &counts, &n, reterr));
+        for (size_t i = 0; i < n; i++) {
+            ck_assert_uint_lt(*ret_n, 64);
+            all[(*ret_n)++] = counts[i];
+        }
+    } while (cursor.set);
+    return all;
+}
+
+START_TEST(buckets_hold_what_lies_there)
+{
+    int64_t day_ms = su.now - su.now % SU_DAY + SU_DAY; /* tomorrow */
+    struct toc_bucket_query q = {
+        .from_ms = day_ms, .to_ms = day_ms + SU_DAY, .width_ms = 60000};
+    struct toc_bucket_count *c;
+    struct toc_task task;
+    struct toc_submit item;
+    size_t n;
+
+    (void)su_buckets(&q, &n);
+    ck_assert_uint_eq(n, 0);
+    (void)su_stored("a", day_ms - 1); /* the day before */
+    (void)su_stored("b", day_ms);
+    (void)su_stored("c", day_ms + 59999);
+    task = su_stored("d", day_ms + 59999);
+    su_do(TOC_COMMAND_CANCEL, task.id);
+    task = su_stored("e", day_ms + 10);
+    su_do(TOC_COMMAND_PAUSE, task.id); /* parked: in no bucket */
+    (void)su_stored("f", day_ms + SU_DAY - 1);
+    (void)su_stored("g", day_ms + SU_DAY); /* the day after */
+    (void)su_stored("h", day_ms + 100 * SU_DAY);
+    task = su_task("i", "", day_ms + 60000);
+    task.biz_type = TOC_STR("invoice");
+    task.key_hash = toc_key_hash_of(task.biz_type, task.biz_id, task.name);
+    task.slice = toc_slice_of(toc_key_shard(task.key_hash), TOC_PRIORITY_LOW);
+    item = su_submit(&task, 1, TOC_ON_CONFLICT_REJECT);
+    ck_assert_int_eq(su_send(&item), TOC_SUBMIT_CREATED);
+    (void)su_stored("j", day_ms + 60001);
+
+    c = su_buckets(&q, &n);
+    ck_assert_uint_eq(n, 4);
+    ck_assert_int_eq(c[0].start_ms, day_ms);
+    TOC_ASSERT_STR(c[0].biz_type, "order");
+    ck_assert_uint_eq(c[0].n[TOC_STATE_INIT], 2);
+    ck_assert_uint_eq(c[0].n[TOC_STATE_CANCELLED], 1);
+    ck_assert_uint_eq(c[0].n[TOC_STATE_PAUSED], 0);
+    ck_assert_int_eq(c[1].start_ms, day_ms + 60000);
+    TOC_ASSERT_STR(c[1].biz_type, "invoice"); /* before "order" */
+    ck_assert_int_eq(c[2].start_ms, day_ms + 60000);
+    TOC_ASSERT_STR(c[2].biz_type, "order");
+    ck_assert_uint_eq(c[2].n[TOC_STATE_INIT], 1);
+    ck_assert_int_eq(c[3].start_ms, day_ms + SU_DAY - 60000);
+
+    q.biz_type = TOC_STR("invoice");
+    c = su_buckets(&q, &n);
+    ck_assert_uint_eq(n, 1);
+    ck_assert_uint_eq(c[0].n[TOC_STATE_INIT], 1);
+
+    /* Over the end of a day, and not from where a bucket begins. */
+    q = (struct toc_bucket_query){.from_ms = day_ms - 1,
+                                  .to_ms = day_ms + 2 * SU_DAY,
+                                  .width_ms = SU_DAY};
+    c = su_buckets(&q, &n);
+    ck_assert_uint_eq(n, 4);
+    ck_assert_int_eq(c[0].start_ms, day_ms - SU_DAY);
+    ck_assert_uint_eq(c[0].n[TOC_STATE_INIT], 1);
+    ck_assert_uint_eq(c[2].n[TOC_STATE_INIT], 4);
+    ck_assert_int_eq(c[3].start_ms, day_ms + SU_DAY);
+    ck_assert_uint_eq(c[3].n[TOC_STATE_INIT], 1);
+}
+END_TEST
+
 START_TEST(nodes_have_numbers_of_their_own)
 {
     struct toc_node_row *nodes;

@@ -246,18 +246,19 @@ START_TEST(dead_letters_newest_first)
 }
 END_TEST
 
-#define STORE_SUITE                                                          \
-    stores_and_finds, a_key_is_one_task, equal_keys_in_a_call,               \
-        what_is_called_is_not_replaced, the_window_of_a_key,                 \
-        a_repeated_submit, where_rows_live, days_are_made_when_missing,      \
-        many_kinds_of_list, nodes_have_numbers_of_their_own, one_claim_wins, \
-        never_early, a_long_payload_comes_with_the_claim,                    \
-        results_that_end_a_task, results_that_move_a_task,                   \
-        no_retry_behind_the_mark, snooze_and_give_back,                      \
-        a_noted_cancel_is_heeded, expired_locks_are_freed,                   \
-        locks_run_by_the_database_clock, renewing, too_many_lost_locks,      \
-        pause_and_resume, cancel, run_now_and_etag, loads_what_waits,        \
-        marks_and_stragglers, marks_go_by_the_database_clock,                \
-        far_rows_come_near, keys_are_freed, redrive, dead_letters_newest_first
+#define STORE_SUITE                                                         \
+    stores_and_finds, a_key_is_one_task, equal_keys_in_a_call,              \
+        what_is_called_is_not_replaced, the_window_of_a_key,                \
+        a_repeated_submit, where_rows_live, days_are_made_when_missing,     \
+        many_kinds_of_list, buckets_hold_what_lies_there,                   \
+        nodes_have_numbers_of_their_own, one_claim_wins, never_early,       \
+        a_long_payload_comes_with_the_claim, results_that_end_a_task,       \
+        results_that_move_a_task, no_retry_behind_the_mark,                 \
+        snooze_and_give_back, a_noted_cancel_is_heeded,                     \
+        expired_locks_are_freed, locks_run_by_the_database_clock, renewing, \
+        too_many_lost_locks, pause_and_resume, cancel, run_now_and_etag,    \
+        loads_what_waits, marks_and_stragglers,                             \
+        marks_go_by_the_database_clock, far_rows_come_near, keys_are_freed, \
+        redrive, dead_letters_newest_first
 
 #endif

@@ -249,5 +249,94 @@ START_TEST(dead_letters)
 }
 END_TEST
 
+static struct admin_buckets_request
+read_buckets(const Toc__V1__ListBucketsRequest *request)
+{
+    struct admin_buckets_request out;
+
+    begin();
+    admin_read_list_buckets(request, &out, &failure);
+    return out;
+}
+
+START_TEST(buckets)
+{
+    const int64_t day_ms = 86400000;
+    Toc__V1__ListBucketsRequest r = TOC__V1__LIST_BUCKETS_REQUEST__INIT;
+    struct toc_cursor cursor = {.set = true, .slice = 3, .slot_ms = 77};
+    struct admin_buckets_request out;
+
+    r.from = toc_api_time(&arena, 0);
+    r.to = toc_api_time(&arena, 10000 * day_ms);
+    r.size = TOC__V1__BUCKET_SIZE__BUCKET_SIZE_DAY;
+    r.biz_type = "order";
+    out = read_buckets(&r);
+    ck_assert_int_eq(failure.status, TOC_OK);
+    ck_assert_int_eq(out.query.from_ms, 0);
+    ck_assert_int_eq(out.query.to_ms, 10000 * day_ms);
+    ck_assert_int_eq(out.query.width_ms, day_ms);
+    ck_assert_uint_eq(out.page_size, ADMIN_PAGE_DEFAULT);
+    ck_assert(!out.cursor.set);
+    TOC_ASSERT_STR(out.query.biz_type, "order");
+
+    r.to = toc_api_time(&arena, 10000 * day_ms + 1); /* one bucket more */
+    (void)read_buckets(&r);
+    names("to");
+    r.from = toc_api_time(&arena, day_ms - 1); /* not by the length alone */
+    (void)read_buckets(&r);
+    names("to");
+    r.from = toc_api_time(&arena, day_ms);
+    (void)read_buckets(&r);
+    ck_assert_int_eq(failure.status, TOC_OK);
+    r.size = TOC__V1__BUCKET_SIZE__BUCKET_SIZE_SECOND;
+    (void)read_buckets(&r);
+    names("to");
+    r.to = toc_api_time(&arena, day_ms); /* empty */
+    (void)read_buckets(&r);
+    names("to");
+    r.to = NULL;
+    (void)read_buckets(&r);
+    names("to");
+    r.to = toc_api_time(&arena, day_ms + 10);
+    r.from = toc_api_time(&arena, -1);
+    (void)read_buckets(&r);
+    names("from");
+    r.from = NULL;
+    (void)read_buckets(&r);
+    names("from");
+    r.from = toc_api_time(&arena, day_ms);
+    r.size = TOC__V1__BUCKET_SIZE__BUCKET_SIZE_UNSPECIFIED;
+    (void)read_buckets(&r);
+    names("size");
+    r.size = (Toc__V1__BucketSize)99;
+    (void)read_buckets(&r);
+    names("size");
+    r.size = TOC__V1__BUCKET_SIZE__BUCKET_SIZE_SECOND;
+    r.biz_type = "a\nb";
+    (void)read_buckets(&r);
+    names("biz_type");
+    r.biz_type = "";
+    r.page_size = 1001;
+    (void)read_buckets(&r);
+    names("page_size");
+
+    /* A token is for the same question, whatever the size of the page. */
+    r.page_size = 5;
+    r.page_token = admin_buckets_token(&arena, &r, &cursor);
+    r.page_size = 7;
+    out = read_buckets(&r);
+    ck_assert_int_eq(failure.status, TOC_OK);
+    ck_assert(out.cursor.set && out.cursor.slice == 3);
+    ck_assert_int_eq(out.cursor.slot_ms, 77);
+    r.biz_type = "other";
+    (void)read_buckets(&r);
+    names("page_token");
+    r.biz_type = "";
+    r.to = toc_api_time(&arena, day_ms + 11);
+    (void)read_buckets(&r);
+    names("page_token");
+}
+END_TEST
+
 TOC_CHECK_MAIN("request", page_sizes_and_tokens, texts_of_filters, spans,
-               states, which_task, dead_letters)
+               states, which_task, dead_letters, buckets)

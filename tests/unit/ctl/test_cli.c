@@ -334,6 +334,103 @@ START_TEST(list_of_nothing)
 }
 END_TEST
 
+static Toc__V1__Bucket
+bucket_of(const char *id, Toc__V1__BucketLine **lines, size_t n)
+{
+    Toc__V1__Bucket bucket = TOC__V1__BUCKET__INIT;
+
+    bucket.id = (char *)toc_arena_text(&cli.arena, toc_str_of(id));
+    bucket.lines = lines;
+    bucket.n_lines = n;
+    bucket.start_time = toc_api_time(&cli.arena, NOW_MS);
+    bucket.end_time = toc_api_time(&cli.arena, NOW_MS + 60000);
+    return bucket;
+}
+
+/* The second page begins with the rest of the bucket that the first one ends
+ * with. */
+START_TEST(buckets_in_parts)
+{
+    Toc__V1__BucketLine a = TOC__V1__BUCKET_LINE__INIT;
+    Toc__V1__BucketLine b = TOC__V1__BUCKET_LINE__INIT;
+    Toc__V1__BucketLine *lines[] = {&a, &b}, *only_b[] = {&b};
+    Toc__V1__ListBucketsResponse first = TOC__V1__LIST_BUCKETS_RESPONSE__INIT;
+    Toc__V1__ListBucketsResponse rest = TOC__V1__LIST_BUCKETS_RESPONSE__INIT;
+    Toc__V1__Bucket buckets[2];
+    Toc__V1__Bucket *one[] = {&buckets[0]}, *two[] = {&buckets[0], &buckets[1]};
+    const Toc__V1__ListBucketsRequest *sent;
+    int64_t ms;
+
+    start();
+    a.biz_type = "order";
+    a.waiting = 4;
+    a.dead = 1;
+    b.biz_type = "\x1b[31mred";
+    b.succeeded = 5000000000u;
+    buckets[0] = bucket_of("203001010000", lines, 2);
+    buckets[1] = bucket_of("203001010001", only_b, 1);
+    first.buckets = one;
+    first.n_buckets = 1;
+    first.next_page_token = "t1";
+    rest.buckets = two;
+    rest.n_buckets = 2;
+    for (int i = 0; i < 3; i++) {
+        answer(TOC_OK, &first.base);
+        answer(TOC_OK, &rest.base);
+    }
+    run(0, "buckets");
+    has(cli.out, "BUCKET        BIZ TYPE     WAITING  EXECUTING  SUCCEEDED    "
+                 "DEAD  CANCELLED  SKIPPED  DISCARDED\n");
+    has(cli.out, "203001010000  order        8        0          0            "
+                 "2     0          0        0\n");
+    has(cli.out,
+        "203001010000  \\x1b[31mred  0        0          10000000000 ");
+    has(cli.out,
+        "203001010001  \\x1b[31mred  0        0          5000000000  ");
+    lacks(cli.out, "START");
+    sent = cli.sent[0].request;
+    ck_assert_str_eq(cli.sent[0].method, "ListBuckets");
+    ck_assert_int_eq(sent->size, TOC__V1__BUCKET_SIZE__BUCKET_SIZE_MINUTE);
+    ck_assert(toc_api_time_ms(sent->from, &ms) && ms == NOW_MS);
+    ck_assert(toc_api_time_ms(sent->to, &ms) && ms == NOW_MS + 3600000);
+    sent = cli.sent[1].request;
+    ck_assert_str_eq(sent->page_token, "t1");
+    ck_assert(toc_api_time_ms(sent->from, &ms) && ms == NOW_MS);
+    run(0, "get", "buckets", "--by", "day", "--from", "2030-01-31T12:00:00Z",
+        "--biz-type", "order", "-o", "wide");
+    has(cli.out, "  2030-01-01T00:00:00.000Z  2030-01-01T00:01:00.000Z\n");
+    sent = cli.sent[3].request;
+    ck_assert_int_eq(sent->size, TOC__V1__BUCKET_SIZE__BUCKET_SIZE_DAY);
+    ck_assert_str_eq(sent->biz_type, "order");
+    ck_assert_int_eq(sent->to->seconds - sent->from->seconds, 60 * 86400);
+    run(0, "buckets", "-o", "json");
+    has(cli.out, "\"id\": \"203001010000\"");
+    has(cli.out, "\"waiting\": \"8\"");
+}
+END_TEST
+
+START_TEST(buckets_of_nothing)
+{
+    Toc__V1__ListBucketsResponse none = TOC__V1__LIST_BUCKETS_RESPONSE__INIT;
+
+    start();
+    for (int i = 0; i < 3; i++)
+        answer(TOC_OK, &none.base);
+    run(0, "buckets");
+    ck_assert_str_eq(cli.out, "");
+    ck_assert_str_eq(cli.err, "no tasks in that time\n");
+    run(0, "buckets", "-o", "json");
+    ck_assert_str_eq(cli.out, "{\n  \"buckets\": []\n}\n");
+    run(0, "buckets", "-o", "id");
+    ck_assert_str_eq(cli.out, "");
+    run(2, "buckets", "--by", "week");
+    has(cli.err, "--by week: must be one of day, hour, minute, second");
+    run(2, "buckets", "--from", "now");
+    has(cli.err, "must be a time as in");
+    run(2, "buckets", "20251218");
+}
+END_TEST
+
 START_TEST(describe_tells_the_story)
 {
     Toc__V1__Timeline timeline = TOC__V1__TIMELINE__INIT;
@@ -458,6 +555,7 @@ TOC_CHECK_MAIN("cli", usage_errors, help_and_version, no_addresses,
                the_next_scheduler_when_one_is_away, exit_codes_of_statuses,
                violations_are_told_line_by_line, get_as_a_table, get_as_data,
                get_shows_what_it_can, control_characters_are_shown_escaped,
-               list_goes_through_pages, list_of_nothing,
-               describe_tells_the_story, payloads_that_are_no_text,
-               shards_by_owner, what_cannot_be_written_is_an_error)
+               list_goes_through_pages, list_of_nothing, buckets_in_parts,
+               buckets_of_nothing, describe_tells_the_story,
+               payloads_that_are_no_text, shards_by_owner,
+               what_cannot_be_written_is_an_error)
