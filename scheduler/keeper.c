@@ -7,6 +7,7 @@
 
 #define AHEAD_MS 2000 /* due within this: sent before the shard is given up */
 #define HAND_POLL_MS 20
+#define OFF_MS 2000   /* the clock may be off for this */
 #define LEAVE_MS 1500 /* for sending ahead at the end, at most */
 
 void
@@ -131,17 +132,22 @@ static void
 release(struct sched_keeper *keeper, const struct sched_owner_action *action)
 {
     struct toc_error err = {0};
+    enum toc_status st;
 
     drop(keeper, action);
-    if (toc_coord_release(keeper->coord, action->shards, action->n, &err) !=
-        TOC_OK)
-        TOC_LOG(WARN, "shards.release_failed",
-                F_MSG("cannot give shards up; they are taken back later"),
-                F_ERR(&err));
+    st = toc_coord_release(keeper->coord, action->shards, action->n, &err);
     sched_owner_released(&keeper->owner, action->shards, action->n,
                          mono_ns(keeper));
-    TOC_LOG(INFO, "shards.released", F_MSG("gave shards to a better owner"),
-            F_SHARDS(keeper, action->n));
+    if (st == TOC_OK) {
+        TOC_LOG(INFO, "shards.released", F_MSG("gave shards up to others"),
+                F_SHARDS(keeper, action->n));
+        return;
+    }
+    TOC_LOG(WARN, "shards.release_failed",
+            F_MSG("cannot give shards up; they are taken back later"),
+            F_ERR(&err));
+    sched_owner_not_released(&keeper->owner, action->shards, action->n,
+                             mono_ns(keeper));
 }
 
 static void
@@ -200,6 +206,29 @@ take_asked(struct sched_keeper *keeper)
         sched_owner_ask(&keeper->owner, shards[i]);
 }
 
+static void
+look_at_clock(struct sched_keeper *keeper)
+{
+    int64_t now_ns = mono_ns(keeper);
+    int64_t off_ms = keeper->skew == NULL ? 0 : sched_skew_off_ms(keeper->skew);
+    bool unfit;
+
+    if (off_ms != 0 && !keeper->off)
+        keeper->off_since_ns = now_ns;
+    keeper->off = off_ms != 0;
+    unfit =
+        keeper->off && now_ns - keeper->off_since_ns >= OFF_MS * TOC_NS_PER_MS;
+    if (unfit && !keeper->owner.unfit)
+        TOC_LOG(WARN, "shards.refused",
+                F_MSG("the clock is off; gives up all shards until it is right "
+                      "again"),
+                F_INT("ahead_ms", off_ms));
+    if (!unfit && keeper->owner.unfit)
+        TOC_LOG(INFO, "shards.welcome",
+                F_MSG("the clock is right again; claims shards as before"));
+    sched_owner_set_fit(&keeper->owner, !unfit);
+}
+
 /* Returns when to look again. */
 static int64_t
 act(struct sched_keeper *keeper)
@@ -210,6 +239,7 @@ act(struct sched_keeper *keeper)
     if (sched_owner_handing(&keeper->owner) &&
         !sched_memory_unsent(keeper->memory, keeper->hand_until_ms))
         sched_owner_flushed(&keeper->owner);
+    look_at_clock(keeper);
     take_asked(keeper);
     do {
         wake_ns = sched_owner_step(&keeper->owner, mono_ns(keeper), &action);

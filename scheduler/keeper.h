@@ -1,6 +1,8 @@
 /*
  * Carries out what the owner state machine decides, against the coordination
  * port: claims, hand-overs, releases, wishes, and the orderly leave at the end.
+ * While the clock is off nothing is ours, once that has lasted for two seconds:
+ * a hiccup of its measuring moves no shard.
  *
  * Threads: coordination. Blocking: coord calls, and poll up to its timeout.
  */
@@ -10,6 +12,7 @@
 #include "scheduler/memory.h"
 #include "scheduler/owner.h"
 #include "scheduler/roster.h"
+#include "scheduler/skew.h"
 
 struct sched_keeper {
     const struct toc_clock *clk;
@@ -17,12 +20,15 @@ struct sched_keeper {
     struct sched_shards *shards;
     struct sched_memory *memory;
     struct sched_roster *roster;
+    struct sched_skew *skew;    /* NULL: the clock is not looked at */
     void (*changed)(void *arg); /* shards were taken or dropped */
     void *arg;
 
     struct sched_owner owner;
     int64_t hand_until_ms; /* what is due by then is sent ahead */
     bool failing;
+    bool off; /* the clock is, */
+    int64_t off_since_ns;
     _Atomic bool session; /* there was one */
 };
 

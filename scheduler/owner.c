@@ -12,6 +12,7 @@
 #define RETRY_NS (1000 * NS_PER_MS)  /* after a claim that was not won */
 #define HAND_NS (500 * NS_PER_MS)    /* to send ahead, at most */
 #define HAND_EVERY_NS (300 * NS_PER_MS)
+#define PASSED_NS (30000 * NS_PER_MS) /* after a first left a shard lying */
 #define IDLE_NS (60000 * NS_PER_MS)
 
 void
@@ -112,6 +113,7 @@ member_up(struct sched_owner *owner, const struct toc_member *member,
         return;
     toc_copy(at->name, sizeof at->name, member->node);
     at->since_ns = now_ns;
+    at->passed_ns = 0;
     owner->n_members++;
     owner->ranks_stale = true;
 }
@@ -142,7 +144,7 @@ forget_all(struct sched_owner *owner, int64_t now_ns)
     owner->ranks_stale = true;
     owner->synced = false;
     for (size_t i = 0; i < TOC_SHARDS; i++) {
-        owner->taken[i] = false;
+        owner->taken[i] = owner->left[i] = false;
         owner->free_ns[i] = now_ns;
         owner->wish[i][0] = '\0';
     }
@@ -160,10 +162,12 @@ shard_owned(struct sched_owner *owner, const struct toc_owner *event,
     bool ours = toc_str_eq(event->node, toc_str_of(owner->self));
 
     owner->taken[shard] = true;
+    owner->left[shard] = false;
     if (!ours && *hold != SCHED_HOLD_NONE) {
         *hold = SCHED_HOLD_LOST;
     } else if (ours && (*hold == SCHED_HOLD_NONE || *hold == SCHED_HOLD_LOST)) {
         owner->taken[shard] = false;
+        owner->left[shard] = true;
         owner->free_ns[shard] = now_ns;
     }
 }
@@ -171,7 +175,7 @@ shard_owned(struct sched_owner *owner, const struct toc_owner *event,
 static void
 shard_freed(struct sched_owner *owner, uint16_t shard, int64_t now_ns)
 {
-    owner->taken[shard] = false;
+    owner->taken[shard] = owner->left[shard] = false;
     owner->free_ns[shard] = now_ns;
     if (owner->hold[shard] != SCHED_HOLD_NONE)
         owner->hold[shard] = SCHED_HOLD_LOST;
@@ -339,12 +343,22 @@ collect(struct sched_owner *owner, enum sched_hold hold,
     return action->n > 0;
 }
 
+/* Since when may it have what it is first for? */
+static int64_t
+settled_ns(const struct sched_owner_member *first)
+{
+    int64_t since_ns = first->since_ns + SETTLE_NS;
+    int64_t passed_ns = first->passed_ns + PASSED_NS;
+
+    return first->passed_ns != 0 && passed_ns > since_ns ? passed_ns : since_ns;
+}
+
 static bool
 begin_hand_over(struct sched_owner *owner, int64_t now_ns,
                 struct sched_owner_action *action, int64_t *wake_ns)
 {
     for (uint16_t i = 0; i < TOC_SHARDS; i++) {
-        int64_t settled = owner->members[owner->first[i]].since_ns + SETTLE_NS;
+        int64_t settled = settled_ns(&owner->members[owner->first[i]]);
         if (owner->hold[i] != SCHED_HOLD_OURS || owner->rank[i] == 0)
             continue;
         if (settled < owner->next_hand_ns)
@@ -377,6 +391,25 @@ release_handed(struct sched_owner *owner, int64_t now_ns,
     return false;
 }
 
+/* All at once: nothing is sent ahead by a clock that is off. And a key that was
+ * left standing would keep the others out. */
+static bool
+release_all(struct sched_owner *owner, int64_t now_ns,
+            struct sched_owner_action *action, int64_t *wake_ns)
+{
+    bool again = now_ns >= owner->next_release_ns;
+
+    action->n = 0;
+    for (uint16_t i = 0; i < TOC_SHARDS; i++) {
+        if (owner->hold[i] != SCHED_HOLD_NONE || (owner->left[i] && again))
+            add(action, i);
+        else if (owner->left[i])
+            *wake_ns = owner->next_release_ns;
+    }
+    action->kind = SCHED_OWNER_RELEASE;
+    return action->n > 0;
+}
+
 int64_t
 sched_owner_step(struct sched_owner *owner, int64_t now_ns,
                  struct sched_owner_action *ret_action)
@@ -388,7 +421,10 @@ sched_owner_step(struct sched_owner *owner, int64_t now_ns,
         find_vanished(owner);
     if (drop_lost(owner, ret_action))
         return now_ns;
-    if (owner->session && owner->synced) {
+    if (owner->session && owner->unfit) {
+        if (release_all(owner, now_ns, ret_action, &wake_ns))
+            return now_ns;
+    } else if (owner->session && owner->synced) {
         rank_all(owner);
         if (acquire_free(owner, now_ns, ret_action, &wake_ns) ||
             want_asked(owner, ret_action) ||
@@ -407,6 +443,18 @@ sched_owner_step(struct sched_owner *owner, int64_t now_ns,
     return wake_ns;
 }
 
+/* It was free for as long as our rank waits, and the first did not claim it.
+ * One that joined a moment ago may not have got there yet. */
+static void
+note_passed(struct sched_owner *owner, uint16_t shard, int64_t now_ns)
+{
+    struct sched_owner_member *first = &owner->members[owner->first[shard]];
+
+    if (owner->n_members > 0 && owner->rank[shard] > 0 &&
+        now_ns - first->since_ns >= SETTLE_NS)
+        first->passed_ns = now_ns;
+}
+
 void
 sched_owner_acquired(struct sched_owner *owner, const uint16_t *shards,
                      const bool *won, size_t n, int64_t now_ns)
@@ -416,6 +464,8 @@ sched_owner_acquired(struct sched_owner *owner, const uint16_t *shards,
         if (won[i]) {
             owner->hold[shard] = SCHED_HOLD_OURS;
             owner->taken[shard] = true;
+            owner->left[shard] = false;
+            note_passed(owner, shard, now_ns);
         } else if (!owner->taken[shard]) {
             /* Whose it is will be told; if not, it is tried again. */
             owner->free_ns[shard] = now_ns + RETRY_NS;
@@ -429,16 +479,34 @@ sched_owner_released(struct sched_owner *owner, const uint16_t *shards,
 {
     for (size_t i = 0; i < n; i++) {
         owner->hold[shards[i]] = SCHED_HOLD_NONE;
-        owner->taken[shards[i]] = false;
+        owner->taken[shards[i]] = owner->left[shards[i]] = false;
         owner->free_ns[shards[i]] = now_ns;
     }
     owner->next_hand_ns = now_ns + HAND_EVERY_NS;
 }
 
 void
+sched_owner_not_released(struct sched_owner *owner, const uint16_t *shards,
+                         size_t n, int64_t now_ns)
+{
+    for (size_t i = 0; i < n; i++)
+        owner->left[shards[i]] = true;
+    owner->next_release_ns = now_ns + RETRY_NS;
+}
+
+void
+sched_owner_set_fit(struct sched_owner *owner, bool fit)
+{
+    owner->unfit = !fit;
+    if (!fit)
+        memset(owner->asked, 0, sizeof owner->asked);
+}
+
+void
 sched_owner_ask(struct sched_owner *owner, uint16_t shard)
 {
-    owner->asked[shard] = true;
+    if (owner->session && !owner->unfit)
+        owner->asked[shard] = true;
 }
 
 void

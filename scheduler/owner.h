@@ -7,7 +7,12 @@
  * claimed at once by the first, by the others after a while each (so that none
  * stays free because the first is ill). An owner that is not first any more,
  * because another node joined or wants it, gives the shard up: a bounded number
- * at a time, and only once the better node has been there for some seconds.
+ * at a time, and only once the better node has been there for some seconds, and
+ * has not just left one lying.
+ *
+ * A node that is not fit (its clock is off: its hints would come at a wrong
+ * time) gives everything up at once and claims nothing until it is fit again.
+ * It stays a member, first for its shards, and so is passed over.
  *
  * Pure state machine: the runner feeds events and carries out the one action
  * of a step. Threads: coordination. Nothing blocks.
@@ -52,11 +57,14 @@ enum sched_hold { /* what we are to a shard */
 struct sched_owner_member {
     char name[SCHED_NODE_NAME_MAX];
     int64_t since_ns;
+    int64_t passed_ns; /* when a shard that it is first for was left to us; 0:
+                          never */
 };
 
 struct sched_owner {
     char self[SCHED_NODE_NAME_MAX];
     bool session, synced;
+    bool unfit; /* nothing is to be ours */
     struct sched_owner_member members[SCHED_MEMBERS_MAX];
     size_t n_members;
     bool ranks_stale;
@@ -70,6 +78,8 @@ struct sched_owner {
     bool taken[TOC_SHARDS];      /* a key stands there, ours or another's */
     int64_t free_ns[TOC_SHARDS]; /* since when not; not before this try again */
     int64_t hand_until_ns, next_hand_ns;
+    bool left[TOC_SHARDS]; /* not held, but our key may stand there */
+    int64_t next_release_ns;
 };
 
 void sched_owner_init(struct sched_owner *owner, struct toc_str self);
@@ -82,7 +92,13 @@ void sched_owner_acquired(struct sched_owner *owner, const uint16_t *shards,
                           const bool *won, size_t n, int64_t now_ns);
 void sched_owner_released(struct sched_owner *owner, const uint16_t *shards,
                           size_t n, int64_t now_ns);
-/* The shard is to be ours, the planner says. */
+/* After released: the keys may still stand. */
+void sched_owner_not_released(struct sched_owner *owner, const uint16_t *shards,
+                              size_t n, int64_t now_ns);
+/* What a node that is not fit was asked to want is forgotten. */
+void sched_owner_set_fit(struct sched_owner *owner, bool fit);
+/* The shard is to be ours, the planner says. Not heard without a session, nor
+ * by a node that is not fit. */
 void sched_owner_ask(struct sched_owner *owner, uint16_t shard);
 /* Everything that was to be sent ahead for the shards being handed over has
  * been: they may go at once. */

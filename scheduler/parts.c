@@ -103,6 +103,7 @@ sched_parts_join(struct sched_parts *parts, struct toc_coord *coord,
                                           .shards = &parts->shards,
                                           .memory = &parts->memory,
                                           .roster = &parts->roster,
+                                          .skew = &parts->skew,
                                           .changed = shards_changed,
                                           .arg = parts};
     sched_keeper_init(&parts->keeper,

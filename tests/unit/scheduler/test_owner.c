@@ -515,6 +515,82 @@ START_TEST(a_wish_of_one_who_is_ill_leaves_no_shard_free)
 }
 END_TEST
 
+/* It stays a member and so first for its shards: whoever has them keeps them
+ * for a good while each time, instead of handing them over again and again. */
+START_TEST(one_that_is_not_fit_owns_nothing_and_is_passed_over)
+{
+    set_up();
+    for (int i = 0; i < 3; i++)
+        join(i);
+    run(20000);
+    size_t before = count(1);
+    int theirs = some_shard_of(0);
+    ck_assert_uint_gt(before, 40);
+    sched_owner_set_fit(&nodes[1].owner, false);
+    run(50);
+    ck_assert_uint_eq(count(1), 0); /* at once */
+    for (int s = 0; s < TOC_SHARDS; s++)
+        ck_assert(!nodes[1].mine[s]);
+    sched_owner_ask(&nodes[1].owner, (uint16_t)theirs);
+    run(2500); /* the second in rank waits a second, the third two */
+    ck_assert_uint_eq(count(-1), 0);
+    int64_t free_for_ms = 0;
+    for (int i = 0; i < 20 * 60; i++) {
+        run(50);
+        free_for_ms += count(-1) > 0 ? 50 : 0;
+    }
+    ck_assert_int_lt(free_for_ms, 6000); /* of a minute */
+    ck_assert_uint_eq(count(1), 0);
+    ck_assert_uint_eq(count_wishes(), 0);
+    sched_owner_set_fit(&nodes[1].owner, true);
+    run(60000);
+    ck_assert_uint_eq(count(1), before);
+    ck_assert_uint_eq(count_wishes(), 0); /* nor was one remembered */
+    ck_assert_uint_eq(count(0) + count(1) + count(2), TOC_SHARDS);
+}
+END_TEST
+
+START_TEST(not_fit_while_handing_over)
+{
+    struct sched_owner_action action;
+
+    set_up();
+    join(0);
+    run(100);
+    join(1);
+    run(2050); /* it has begun to hand over */
+    ck_assert(sched_owner_handing(&nodes[0].owner));
+    sched_owner_set_fit(&nodes[0].owner, false);
+    (void)sched_owner_step(&nodes[0].owner, now_ns, &action);
+    ck_assert_int_eq(action.kind, SCHED_OWNER_RELEASE);
+    ck_assert_uint_eq(action.n, TOC_SHARDS);
+    carry_out(0, &action);
+    run(2000);
+    ck_assert_uint_eq(count(1), TOC_SHARDS);
+    ck_assert(!sched_owner_handing(&nodes[0].owner));
+}
+END_TEST
+
+START_TEST(what_is_asked_without_a_session_is_not_heard)
+{
+    set_up();
+    join(0);
+    join(1);
+    run(20000);
+    int s = some_shard_of(0);
+    vanish(1);
+    tell(&nodes[1], TOC_COORD_SESSION_LOST, -1, 0);
+    sched_owner_ask(&nodes[1].owner, (uint16_t)s);
+    nodes[1].up = true;
+    tell(&nodes[1], TOC_COORD_SESSION_NEW, -1, 0);
+    tell_state(&nodes[1]);
+    tell(&nodes[0], TOC_COORD_MEMBER_UP, 1, 0);
+    run(20000);
+    ck_assert_int_eq(keys[s], 0);
+    ck_assert_uint_eq(count_wishes(), 0);
+}
+END_TEST
+
 TOC_CHECK_MAIN("owner", the_first_takes_all_at_once,
                a_second_gets_its_share_and_no_more_moves,
                survivors_take_over_at_once,
@@ -529,4 +605,7 @@ TOC_CHECK_MAIN("owner", the_first_takes_all_at_once,
                coming_and_going_ends_with_one_owner_each,
                a_wanted_shard_moves_alone_and_stays, a_wish_ends_with_its_node,
                back_at_its_first_no_wish_is_left, a_wiped_etcd_forgets_wishes,
-               a_wish_of_one_who_is_ill_leaves_no_shard_free)
+               a_wish_of_one_who_is_ill_leaves_no_shard_free,
+               one_that_is_not_fit_owns_nothing_and_is_passed_over,
+               not_fit_while_handing_over,
+               what_is_asked_without_a_session_is_not_heard)
