@@ -44,13 +44,21 @@ is_self(const struct sched_planner *planner, size_t at)
     return strcmp(planner->members[at].name, planner->opt.self) == 0;
 }
 
+static bool
+is_fit(const struct sched_planner *planner)
+{
+    return planner->opt.fit == NULL || planner->opt.fit(planner->opt.arg);
+}
+
 static void
 look_at_self(struct sched_planner *planner, struct sched_plan_node *node)
 {
     struct sched_figures figures;
 
+    node->known = is_fit(planner);
+    if (!node->known)
+        return;
     sched_load_figures(planner->opt.load, &figures);
-    node->known = true;
     node->load = figures.load;
     node->capacity = figures.capacity * SCHED_VOLUME_S;
     node->n_shards = figures.n_shards;
@@ -178,6 +186,14 @@ carry_out(struct sched_planner *planner, const struct sched_plan_move *move)
  * ---------------------------------------------------------------------------
  */
 
+/* Without a session we know neither who lives nor who owns what. */
+static bool
+may_plan(const struct sched_planner *planner)
+{
+    return planner->opt.moves && (planner->opt.shards == NULL ||
+                                  sched_shards_live(planner->opt.shards));
+}
+
 /* False: it is not for us to plan. */
 static bool
 begin_round(struct sched_planner *planner, int64_t now_ns)
@@ -188,7 +204,7 @@ begin_round(struct sched_planner *planner, int64_t now_ns)
     planner->at = 0;
     planner->n =
         sched_roster_list(planner->opt.roster, planner->members, &changes);
-    if (!planner->opt.moves || planner->n < 2 || !is_self(planner, 0)) {
+    if (!may_plan(planner) || planner->n < 2 || !is_self(planner, 0)) {
         planner->n = 0;
         planner->leading = false;
         return false;
@@ -209,8 +225,8 @@ end_round(struct sched_planner *planner, int64_t now_ns)
 {
     struct sched_plan_move move;
 
-    if (sched_plan_step(&planner->plan, planner->nodes, planner->n, now_ns,
-                        &move))
+    if (may_plan(planner) && sched_plan_step(&planner->plan, planner->nodes,
+                                             planner->n, now_ns, &move))
         carry_out(planner, &move);
     planner->n = planner->at = 0;
 }
@@ -316,7 +332,9 @@ void
 sched_planner_handle(void *self, unsigned method,
                      const ProtobufCMessage *request, struct toc_rpc_call *call)
 {
-    if (method == 0) /* as in the service's description */
+    if (!is_fit(self))
+        toc_rpc_fail_text(call, TOC_UNAVAILABLE, "this node is not fit now");
+    else if (method == 0) /* as in the service's description */
         answer_load(self, call);
     else
         take_shards(self, (const Toc__V1__TakeShardsRequest *)request, call);

@@ -7,8 +7,8 @@
  * may be two for a moment, or, while that one hangs, none: that costs a
  * needless move, or some time, so no key and no lease are spent on it.
  *
- * Threads: step: planner; handle: any. Blocking: one call of at most 500 ms a
- * step.
+ * Threads: step: planner; handle and fit: any. Blocking: one call of at most
+ * 500 ms a step.
  */
 #ifndef TOC_SCHEDULER_PLANNER_H
 #define TOC_SCHEDULER_PLANNER_H
@@ -26,8 +26,15 @@ struct sched_planner_options {
     struct sched_load *load;
     struct toc_rpc_client *rpc;
     const char *self; /* name of this node */
-    bool moves;       /* false: it gathers and moves nothing */
-    int64_t skew_ms;  /* how long a skew must last */
+    /* Does this node serve as it should? One that cannot read its database
+     * finds nothing to do and seems the emptiest: not fit, it has no figures to
+     * tell and takes nothing. NULL: always. */
+    bool (*fit)(void *arg);
+    void *arg;
+    struct sched_shards *shards; /* whose session must live, to plan; NULL: not
+                                  * looked at */
+    bool moves;                  /* false: it gathers and moves nothing */
+    int64_t skew_ms;             /* how long a skew must last */
     /* What loader and sweep cannot read, to be told; NULL: nothing. */
     const struct sched_quarantine *held[2];
 };

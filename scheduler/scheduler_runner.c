@@ -291,6 +291,17 @@ init_access(struct sched_runner *runner)
         settings->key_window_hours * INT64_C(3600000);
 }
 
+/* For a share of the shards; any thread. */
+static bool
+is_fit(void *self)
+{
+    struct sched_runner *runner = self;
+
+    return toc_app_ready(runner->opt.app) &&
+           atomic_load(&runner->parts.skew.ok) &&
+           sched_skew_right(&runner->parts.skew);
+}
+
 static void
 init_balance(struct sched_runner *runner)
 {
@@ -306,6 +317,9 @@ init_balance(struct sched_runner *runner)
             .load = &runner->load,
             .rpc = runner->client,
             .self = opt->settings->common.node,
+            .fit = is_fit,
+            .arg = runner,
+            .shards = &runner->parts.shards,
             .moves = opt->settings->move_by_load,
             .skew_ms = opt->settings->move_skew_s * TOC_MS_PER_SEC,
             .held = {&runner->parts.loader.held, &runner->parts.sweep.held}});

@@ -27,6 +27,9 @@ static struct node {
     struct sched_planner planner;
     struct toc_rpc_server *server;
     struct toc_coord coord;
+    struct sched_shards shards;
+    int64_t deadline_ns;
+    _Atomic bool unfit;
     _Atomic int woken;
 } nodes[NODES];
 static struct toc_rpc_client *client;
@@ -39,7 +42,20 @@ wake(void *self)
     atomic_fetch_add(&((struct node *)self)->woken, 1);
 }
 
-static const struct toc_coord_ops coord_ops = {.name = "fake", .wake = wake};
+static int64_t
+deadline(void *self)
+{
+    return ((struct node *)self)->deadline_ns;
+}
+
+static const struct toc_coord_ops coord_ops = {
+    .name = "fake", .wake = wake, .deadline_boot_ns = deadline};
+
+static bool
+is_fit(void *self)
+{
+    return !atomic_load(&((struct node *)self)->unfit);
+}
 
 static void
 tell(struct node *to, enum toc_coord_event_kind kind, size_t who,
@@ -63,6 +79,9 @@ open_node(size_t who, bool moves)
     sched_roster_init(&node->roster);
     node->coord = (struct toc_coord){&coord_ops, node};
     sched_roster_set_coord(&node->roster, &node->coord);
+    node->deadline_ns = INT64_MAX;
+    sched_shards_init(&node->shards, &clock_sim.clock);
+    sched_shards_set_coord(&node->shards, &node->coord);
     sched_load_init(&node->load);
     sched_planner_init(&node->planner,
                        &(struct sched_planner_options){.clk = &clock_sim.clock,
@@ -70,6 +89,9 @@ open_node(size_t who, bool moves)
                                                        .load = &node->load,
                                                        .rpc = client,
                                                        .self = names[who],
+                                                       .fit = is_fit,
+                                                       .arg = node,
+                                                       .shards = &node->shards,
                                                        .moves = moves,
                                                        .skew_ms = 20000});
     ck_assert_int_eq(toc_rpc_server_new(
@@ -108,6 +130,7 @@ tear_down(void)
     for (size_t i = 0; i < NODES; i++) {
         sched_planner_done(&nodes[i].planner);
         sched_load_done(&nodes[i].load);
+        sched_shards_done(&nodes[i].shards);
         sched_roster_done(&nodes[i].roster);
     }
     toc_arena_done(&arena);
@@ -273,6 +296,79 @@ START_TEST(shards_are_checked)
 }
 END_TEST
 
+static enum toc_status
+get_load(size_t who)
+{
+    Toc__V1__GetLoadRequest request = TOC__V1__GET_LOAD_REQUEST__INIT;
+    ProtobufCMessage *reply = NULL;
+    struct toc_error err;
+
+    return toc_rpc_call(client, toc_rpc_server_address(nodes[who].server),
+                        &toc__v1__balance_service__descriptor, "GetLoad",
+                        &request.base, 5000, &arena, &reply, NULL, &err);
+}
+
+/* One that is sick has nothing to do and would seem the emptiest. */
+START_TEST(one_that_is_not_fit_is_given_nothing)
+{
+    uint16_t shards[TOC_SHARDS];
+    uint32_t some[] = {1, 2};
+
+    set_up(true);
+    own(0, 0, 49); /* the fullest, as if the others had nothing to do */
+    for (size_t who = 1; who < NODES; who++)
+        atomic_store(&nodes[who].unfit, true);
+    ck_assert_int_eq(get_load(0), TOC_OK);
+    ck_assert_int_eq(get_load(1), TOC_UNAVAILABLE);
+    ck_assert_int_eq(take(1, some, 2), TOC_UNAVAILABLE);
+    run(120);
+    for (size_t i = 0; i < NODES; i++)
+        ck_assert_uint_eq(asked(i, shards), 0);
+    for (size_t who = 1; who < NODES; who++)
+        atomic_store(&nodes[who].unfit, false);
+    run(120);
+    ck_assert_uint_gt(asked(1, shards) + asked(2, shards), 0);
+    tear_down();
+}
+END_TEST
+
+START_TEST(the_planner_itself_may_not_be_fit)
+{
+    uint16_t shards[TOC_SHARDS];
+
+    set_up(true);
+    own(1, 0, 49);
+    own(2, 50, 99);
+    atomic_store(&nodes[0].unfit, true); /* it would be the emptiest */
+    run(120);
+    ck_assert(nodes[0].planner.leading);
+    ck_assert_uint_eq(asked(0, shards), 0);
+    atomic_store(&nodes[0].unfit, false);
+    run(120);
+    ck_assert_uint_gt(asked(0, shards), 0);
+    tear_down();
+}
+END_TEST
+
+START_TEST(without_a_session_nobody_plans)
+{
+    uint16_t shards[TOC_SHARDS];
+
+    set_up(true);
+    own(1, 0, 49);
+    own(2, 50, 99);
+    nodes[0].deadline_ns = 0;
+    run(120);
+    ck_assert(!nodes[0].planner.leading);
+    for (size_t i = 0; i < NODES; i++)
+        ck_assert_uint_eq(asked(i, shards), 0);
+    nodes[0].deadline_ns = INT64_MAX;
+    run(120);
+    ck_assert_uint_gt(asked(0, shards), 0);
+    tear_down();
+}
+END_TEST
+
 /* A peer of another make: figures that make no sense. */
 static Toc__V1__GetLoadResponse odd;
 static pthread_mutex_t odd_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -346,4 +442,6 @@ TOC_CHECK_MAIN("planner", the_emptiest_is_asked_for_shards_of_the_fullest,
                only_busy_shards_are_asked_for_through_the_wire,
                switched_off_nothing_moves,
                a_silent_node_moves_nothing_and_the_next_one_plans,
-               shards_are_checked, figures_are_checked)
+               shards_are_checked, one_that_is_not_fit_is_given_nothing,
+               the_planner_itself_may_not_be_fit,
+               without_a_session_nobody_plans, figures_are_checked)
