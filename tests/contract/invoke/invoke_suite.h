@@ -204,7 +204,9 @@ START_TEST(silence_ends_at_the_deadline_as_unknown)
     start(fx.target, 1, false, 200);
     UNTIL(atomic_load(&fx.done) > 0);
     ck_assert_int_eq(fx.fire[0].answer.kind, TOC_ANSWER_UNKNOWN);
-    ck_assert_int_ge(toc_clock_mono(backend_clock()).ns, fx.call.deadline_ns);
+    /* The other side counts in whole ms, and may be the first to say so. */
+    ck_assert_int_ge(toc_clock_mono(backend_clock()).ns,
+                     fx.call.deadline_ns - 5 * TOC_NS_PER_MS);
     backend_release(); /* what comes now goes nowhere */
     time_goes_on();
     ck_assert_int_eq(atomic_load(&fx.done), 1);
