@@ -107,20 +107,21 @@ consumer_close(struct consumer *consumer)
 /* ---- Kafka itself ---------------------------------------------------------
  */
 
-/* The pid of the broker, which belongs to the tests' home. */
+/* The pid of the broker, which belongs to the tests' home; 0: not known (not
+ * asserted here: it is asked outside of tests, too). */
 static inline pid_t
 broker_pid(void)
 {
     char path[300];
     int pid = 0;
     const char *home = toc_env("TOC_TEST_HOME");
-    ck_assert_msg(home != NULL, "TOC_TEST_HOME is not set; use tests/run");
-    toc_format(path, sizeof path, "%s/run/kafka.pid", home);
+    toc_format(path, sizeof path, "%s/run/kafka.pid", home == NULL ? "" : home);
     FILE *file = fopen(path, "r");
-    ck_assert_ptr_nonnull(file);
-    ck_assert_int_eq(fscanf(file, "%d", &pid), 1);
+    if (file == NULL)
+        return 0;
+    if (fscanf(file, "%d", &pid) != 1 || pid < 2)
+        pid = 0;
     fclose(file);
-    ck_assert_int_gt(pid, 1);
     return pid;
 }
 
@@ -156,6 +157,7 @@ static inline void
 broker_freeze(void)
 {
     pid_t pid = broker_pid();
+    ck_assert_msg(pid > 0, "no broker in TOC_TEST_HOME; use tests/run");
     kill(pid, SIGSTOP);
     ck_assert(toc_eventually(is_frozen, &pid));
 }
@@ -164,7 +166,9 @@ broker_freeze(void)
 static inline void
 broker_thaw(void)
 {
-    kill(broker_pid(), SIGCONT);
+    pid_t pid = broker_pid();
+    if (pid > 0)
+        kill(pid, SIGCONT);
 }
 
 #endif
