@@ -348,6 +348,18 @@ stop_access(struct sched_runner *runner)
         toc_thread_join(&runner->workers[i]);
 }
 
+/* More than the cores can run at once take turns on the same calls: two on two
+ * cores that do everything cost a twentieth of the submits. */
+static size_t
+rpc_threads(const struct sched_runner *runner)
+{
+    int64_t wanted = runner->opt.settings->rpc_threads;
+
+    if (wanted == 0)
+        wanted = (int64_t)(toc_os_cores() / 2);
+    return wanted > 1 ? (size_t)wanted : 1;
+}
+
 static enum toc_status
 serve(struct sched_runner *runner, struct toc_error *reterr)
 {
@@ -355,7 +367,7 @@ serve(struct sched_runner *runner, struct toc_error *reterr)
     const struct toc_rpc_server_options options = {
         .listen = settings->common.listen,
         .clock = runner->opt.clk,
-        .threads = (size_t)settings->rpc_threads,
+        .threads = rpc_threads(runner),
     };
     enum toc_status st = toc_rpc_server_new(&options, &runner->server, reterr);
 
