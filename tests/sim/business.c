@@ -333,14 +333,3 @@ sim_caller_init(struct sim_caller *caller, struct sim_business *business,
     *caller = (struct sim_caller){.port = {&ops, caller}, .business = business};
     sim_door_init(&caller->door, faults, proc, SIM_INVOKE);
 }
-
-size_t
-sim_business_busy(const struct sim_business *business)
-{
-    size_t n = 0;
-
-    for (const struct toc_link *link = business->calls.next;
-         link != &business->calls; link = link->next)
-        n++;
-    return n;
-}

@@ -36,7 +36,5 @@ void sim_business_init(struct sim_business *business,
                        struct sim_ledger *ledger);
 void sim_caller_init(struct sim_caller *caller, struct sim_business *business,
                      struct sim_faults *faults, struct sim_proc *proc);
-/* Calls whose handlers are still at work. */
-size_t sim_business_busy(const struct sim_business *business);
 
 #endif

@@ -2,18 +2,11 @@
 #include "tests/sim/history.h"
 
 #include "common/base/alloc.h"
-#include "common/base/assert.h"
 
 #define TASKS_PER_CLIENT 44
 #define PATIENCE_NS (2 * SIM_SEC)
 #define REST_NS_MAX (7 * SIM_SEC)
 #define FAR_NS (INT64_MAX / 4)
-
-static int64_t
-far_wake(void)
-{
-    return FAR_NS;
-}
 
 /* ---- asking ---------------------------------------------------------- */
 
@@ -264,7 +257,7 @@ step_client(void *self)
 
     if (history->healed) {
         resume_what_is_paused(history);
-        return far_wake();
+        return FAR_NS;
     }
     if (client->tasks > 0 && sim_one_in(world, 2)) {
         client->tasks--;

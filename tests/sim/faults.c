@@ -1,7 +1,6 @@
 #include "tests/sim/faults.h"
 
 #include "common/base/assert.h"
-#include "common/base/hash.h"
 
 #include <string.h>
 
@@ -40,12 +39,6 @@ const char *
 sim_fault_name(enum sim_fault_kind kind)
 {
     return kind_names[kind];
-}
-
-const char *
-sim_port_name(enum sim_port port)
-{
-    return port_names[port];
 }
 
 bool

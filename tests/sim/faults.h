@@ -95,7 +95,6 @@ struct sim_door {
 };
 
 const char *sim_fault_name(enum sim_fault_kind kind);
-const char *sim_port_name(enum sim_port port);
 bool sim_fault_is_of_op(enum sim_fault_kind kind);
 
 /* Places all that are not off. */

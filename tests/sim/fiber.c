@@ -140,12 +140,6 @@ sim_fiber_resume(struct sim_fiber *fiber)
     running = NULL;
 }
 
-bool
-sim_fiber_ended(const struct sim_fiber *fiber)
-{
-    return fiber->ended;
-}
-
 void
 sim_fiber_yield(void)
 {

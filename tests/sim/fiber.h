@@ -17,7 +17,6 @@ typedef void sim_fiber_fn(void *arg);
 struct sim_fiber *sim_fiber_new(sim_fiber_fn *fn, void *arg);
 /* Runs it until it yields or returns; not from inside a fiber. */
 void sim_fiber_resume(struct sim_fiber *fiber);
-bool sim_fiber_ended(const struct sim_fiber *fiber);
 /* Back to whoever resumed; from inside a fiber. */
 void sim_fiber_yield(void);
 /* Wherever it stands: it will not go on. NULL is fine. */

@@ -134,6 +134,14 @@ run_seed(uint64_t seed, const struct options *options, struct totals *totals)
     return good;
 }
 
+static void
+print_coverage(void)
+{
+    sim_coverage_print(&coverage, stdout);
+    printf("%zu pairs of an operation and a fault never met\n",
+           sim_coverage_missing(&coverage));
+}
+
 int
 main(int argc, char **argv)
 {
@@ -156,7 +164,7 @@ main(int argc, char **argv)
         (void)run_seed(options.first + i, &options, &totals);
     s = (double)(toc_os_mono_ns() - begun_ns) / 1e9;
     if (options.seeds > 1)
-        sim_coverage_print(&coverage, stdout);
+        print_coverage();
     printf(
         "%llu histories, %llu broken, %.1f s, %.1f a second, %llu events, "
         "%llu submits, %llu commands, %llu calls, %llu again after done\n",

@@ -1,8 +1,6 @@
 /* What must hold: at any time, and when all has been well for long. */
 #include "tests/sim/history.h"
 
-#include "common/base/alloc.h"
-
 static void
 behind_the_mark(void *arg, const struct toc_task *row)
 {
